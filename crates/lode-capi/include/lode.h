@@ -9,8 +9,9 @@
  *   thread that made the call. After a failure, results may have any content unless the
  *   description of the function says more. It has changed nothing unless lode_error_effect() says
  *   so.
- * - It may be called by any thread. Transactions and cursors are used by one thread at a time. None
- *   may be called in a signal handler, or in a process that was forked after a database was opened.
+ * - It may be called by any thread. Transactions, cursors, lists, changes, and writers and readers of
+ *   blobs are used by one thread at a time. None may be called in a signal handler, or in a process
+ *   that was forked after a database or a volume was opened.
  * - It calls no function of the program, and keeps no pointer that is passed to it.
  * - A pointer comes with the number of elements, or of bytes, that it leads to; it may be null if
  *   that is 0. Memory that is written to does not overlap what is read. Texts are UTF-8, and need
@@ -28,6 +29,53 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+
+/**
+ * The most bytes of a position.
+ */
+#define LODE_MOST_POSITION_BYTES 50
+
+/**
+ * A change: a record was inserted, replaced or deleted.
+ */
+#define LODE_CHANGE_RECORD 1
+
+/**
+ * A change: a table was created, without records.
+ */
+#define LODE_CHANGE_CREATE_TABLE 2
+
+/**
+ * A change: a table was dropped with its records and indexes. A cleared table is dropped and
+ * created.
+ */
+#define LODE_CHANGE_DROP_TABLE 3
+
+/**
+ * A change: a table was altered. Its records, which are not listed, are those of the new columns
+ * from then on; the indexes that it has then are created by the changes after this.
+ */
+#define LODE_CHANGE_ALTER_TABLE 4
+
+/**
+ * A change: a secondary index was created, and has an entry for each record.
+ */
+#define LODE_CHANGE_CREATE_INDEX 5
+
+/**
+ * A change: a secondary index was dropped, but not its table.
+ */
+#define LODE_CHANGE_DROP_INDEX 6
+
+/**
+ * The side of a change: a record or a table as it was.
+ */
+#define LODE_BEFORE 0
+
+/**
+ * The side of a change: a record or a table as it is since.
+ */
+#define LODE_AFTER 1
 
 /**
  * Flag of a column: it is of the key. Columns of the key come first.
@@ -71,6 +119,11 @@
 #define LODE_EFFECT_UNKNOWN 2
 
 /**
+ * Some of the volumes that a storage has mounted have the change and keep it.
+ */
+#define LODE_EFFECT_PARTIAL 3
+
+/**
  * Opens the database in a directory, and creates one if the directory does not exist or is empty.
  */
 #define LODE_OPEN_OR_CREATE 0
@@ -103,12 +156,27 @@
 #define LODE_NO_IDLE_COMPACTION 2
 
 /**
+ * Ends the keeping of changes that an earlier opening has asked for.
+ */
+#define LODE_KEEP_NO_CHANGES 4
+
+/**
  * The version of this interface: of the functions, structures and numbers in this header.
  *
  * It goes up when a program that was compiled with an earlier header would no longer work.
  * Functions, statuses and fields at the end of structures that have a size are added without that.
  */
 #define LODE_ABI_VERSION 1
+
+/**
+ * Access to a mounted volume: reading and writing, unless it was opened to be read only.
+ */
+#define LODE_MOUNT_WRITE 0
+
+/**
+ * Access to a mounted volume: reading only.
+ */
+#define LODE_MOUNT_READ_ONLY 1
 
 /**
  * The outcome of a call. Zero and the small numbers are answers; all from `LODE_BAD_HANDLE` on are
@@ -125,7 +193,7 @@ enum lode_status
      */
     LODE_OK = 0,
     /**
-     * There is no record with this key.
+     * There is no record, entry, property or blob with this key or name.
      */
     LODE_NOT_FOUND = 1,
     /**
@@ -133,7 +201,7 @@ enum lode_status
      */
     LODE_EXISTS = 2,
     /**
-     * There are no more rows, or names.
+     * There are no more rows, names, bytes or changes.
      */
     LODE_END = 3,
     /**
@@ -141,7 +209,8 @@ enum lode_status
      */
     LODE_BAD_HANDLE = 10,
     /**
-     * Another thread is using a transaction or a cursor, which one at a time may use.
+     * Another thread is using a transaction, a cursor or another object that one at a time may
+     * use.
      */
     LODE_BUSY = 11,
     /**
@@ -235,11 +304,11 @@ enum lode_status
      */
     LODE_VALUE_COUNT = 56,
     /**
-     * A value does not fit its column.
+     * A value does not fit its column, or the type of a property.
      */
     LODE_VALUE_MISFIT = 57,
     /**
-     * A value is too long for its column.
+     * A value is too long for its column, or for a property.
      */
     LODE_VALUE_TOO_LONG = 58,
     /**
@@ -382,6 +451,63 @@ enum lode_status
      * A position is none of the database.
      */
     LODE_OTHER_POSITION = 109,
+    /**
+     * A name of an entry or of a property is not possible: it is empty, too long, has a `/`, or is
+     * `.` or `..`.
+     */
+    LODE_INVALID_NAME = 120,
+    /**
+     * There is no entry that an operation is to change.
+     */
+    LODE_NO_ENTRY = 121,
+    /**
+     * A child of the entry has that name already.
+     */
+    LODE_NAME_TAKEN = 122,
+    /**
+     * An entry has children, so it is not unlinked.
+     */
+    LODE_NOT_EMPTY = 123,
+    /**
+     * The entry was unlinked since it was opened.
+     */
+    LODE_GONE = 124,
+    /**
+     * An entry cannot be moved below itself.
+     */
+    LODE_INTO_ITSELF = 125,
+    /**
+     * A property cannot expire as late as that.
+     */
+    LODE_EXPIRY_TOO_FAR = 126,
+    /**
+     * The database in a directory is no volume.
+     */
+    LODE_NOT_A_VOLUME = 127,
+    /**
+     * The database in a directory has no volume yet.
+     */
+    LODE_NO_VOLUME = 128,
+    /**
+     * A volume is mounted in another storage.
+     */
+    LODE_CLAIMED = 129,
+    /**
+     * An entry of the volume is mounted at this path already.
+     */
+    LODE_ALREADY_MOUNTED = 130,
+    /**
+     * No volume is mounted at a path or above it, or this one is not.
+     */
+    LODE_NOT_MOUNTED = 131,
+    /**
+     * Volumes were mounted or unmounted since the entry was opened. Open it again.
+     */
+    LODE_MOUNTS_CHANGED = 132,
+    /**
+     * Some volumes of a storage have a change and others do not; the message names them.
+     */
+    LODE_PARTIAL = 133,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -392,31 +518,73 @@ typedef int32_t lode_status;
 #endif // __cplusplus
 
 /**
- * A table. Any number of threads may use one at the same time. Freed by `lode_free_table`.
+ * An open database. Any number of threads may use one at the same time.
+ *
+ * All handles are passed by value, and one of zeros is none. Each is freed once, by `lode_close`
+ * for a database. A call with a handle that was freed returns `LODE_BAD_HANDLE`; a thread that is
+ * in a call with it at that moment finishes the call. Handles are worthless in a forked process.
  */
-typedef struct lode_table {
+typedef struct lode_database {
     /**
      * A number that means something to Lode only.
      */
     uint64_t id;
-} lode_table;
+} lode_database;
 
 /**
- * The state that a read sees: the records as they are now (`LODE_NOW`), as of a snapshot
- * (`lode_at(snapshot)`), or as a transaction sees them (`lode_within(transaction)`). It is no
- * handle of its own: the snapshot or transaction is freed, the view is not.
+ * A blob store: values of up to 4 GiB under keys of any bytes, written and read as streams. Any
+ * number of threads may use one at the same time. Freed by `lode_free_blobs`.
  */
-typedef struct lode_view {
+typedef struct lode_blobs {
     /**
      * A number that means something to Lode only.
      */
     uint64_t id;
-} lode_view;
+} lode_blobs;
 
 /**
- * The kind of a value: one of the numbers `LODE_NULL` to `LODE_DECIMAL`.
+ * The keys of a blob store, one after another. One thread at a time may use one; another gets
+ * `LODE_BUSY`. Freed by `lode_free_blob_list`.
  */
-typedef uint32_t lode_kind;
+typedef struct lode_blob_list {
+    /**
+     * A number that means something to Lode only.
+     */
+    uint64_t id;
+} lode_blob_list;
+
+/**
+ * A blob that is being read. One thread at a time may use one; another gets `LODE_BUSY`. Freed by
+ * `lode_free_blob_reader`.
+ */
+typedef struct lode_blob_reader {
+    /**
+     * A number that means something to Lode only.
+     */
+    uint64_t id;
+} lode_blob_reader;
+
+/**
+ * A blob that is being written. One thread at a time may use one; another gets `LODE_BUSY`. It
+ * ends with `lode_finish_blob` or `lode_free_blob_writer`, which free the handle.
+ */
+typedef struct lode_blob_writer {
+    /**
+     * A number that means something to Lode only.
+     */
+    uint64_t id;
+} lode_blob_writer;
+
+/**
+ * The changes of a database, commit by commit, in the order in which they happened. One thread at
+ * a time may use one; another gets `LODE_BUSY`. Freed by `lode_free_changes`.
+ */
+typedef struct lode_changes {
+    /**
+     * A number that means something to Lode only.
+     */
+    uint64_t id;
+} lode_changes;
 
 /**
  * Bytes somewhere in memory. The pointer may be null if there are none.
@@ -431,6 +599,58 @@ typedef struct lode_bytes {
      */
     size_t size;
 } lode_bytes;
+
+/**
+ * A change of a commit. Names and bytes are memory of the reader of changes, and stay until the
+ * next `lode_next_commit` with it.
+ */
+typedef struct lode_change {
+    /**
+     * One of the numbers from `LODE_CHANGE_RECORD` on.
+     */
+    uint32_t kind;
+    /**
+     * Zero.
+     */
+    uint32_t reserved;
+    /**
+     * The name of the table, in UTF-8; of an altered one, the name before.
+     */
+    struct lode_bytes table;
+    /**
+     * The name of an altered table from then on.
+     */
+    struct lode_bytes new_table;
+    /**
+     * The name of an index that was created or dropped.
+     */
+    struct lode_bytes index;
+    /**
+     * The packed key of a record.
+     */
+    struct lode_bytes key;
+    /**
+     * The packed record as it was; null if it was inserted.
+     */
+    struct lode_bytes before;
+    /**
+     * The packed record as it is since; null if it was deleted.
+     */
+    struct lode_bytes after;
+    /**
+     * The number of columns of the table; of an altered one, from then on.
+     */
+    size_t columns;
+    /**
+     * The number of columns of its key, which come first.
+     */
+    size_t key_columns;
+} lode_change;
+
+/**
+ * The kind of a value: one of the numbers `LODE_NULL` to `LODE_DECIMAL`.
+ */
+typedef uint32_t lode_kind;
 
 /**
  * A signed number of 128 bits in two's complement.
@@ -498,6 +718,63 @@ typedef struct lode_value {
      */
     union lode_data data;
 } lode_value;
+
+/**
+ * The type of a column: one of the numbers `LODE_TYPE_U8` to `LODE_TYPE_DECIMAL`.
+ */
+typedef uint32_t lode_type;
+
+/**
+ * A column of a table. `LODE_COLUMN` makes one of constants.
+ */
+typedef struct lode_column {
+    /**
+     * The name, in UTF-8.
+     */
+    const char *name;
+    /**
+     * The bytes of the name, without a zero at its end.
+     */
+    size_t name_size;
+    /**
+     * The type.
+     */
+    lode_type type;
+    /**
+     * The bytes of a text or of bytes, or the digits of a decimal; 0 for other types.
+     */
+    uint32_t size;
+    /**
+     * Digits after the point of a decimal; 0 for other types.
+     */
+    uint32_t scale;
+    /**
+     * The sum of `LODE_KEY` and `LODE_NULLABLE`, or 0.
+     */
+    uint32_t flags;
+} lode_column;
+
+/**
+ * A table. Any number of threads may use one at the same time. Freed by `lode_free_table`.
+ */
+typedef struct lode_table {
+    /**
+     * A number that means something to Lode only.
+     */
+    uint64_t id;
+} lode_table;
+
+/**
+ * The state that a read sees: the records as they are now (`LODE_NOW`), as of a snapshot
+ * (`lode_at(snapshot)`), or as a transaction sees them (`lode_within(transaction)`). It is no
+ * handle of its own: the snapshot or transaction is freed, the view is not.
+ */
+typedef struct lode_view {
+    /**
+     * A number that means something to Lode only.
+     */
+    uint64_t id;
+} lode_view;
 
 /**
  * The rows and columns that a cursor reads. One of zeros is all rows: `lode_range range = {0};`.
@@ -600,28 +877,24 @@ typedef struct lode_options {
      */
     uint32_t mode;
     /**
-     * The sum of `LODE_UNMAPPED_LOG` and `LODE_NO_IDLE_COMPACTION`, or 0.
+     * The sum of some of `LODE_UNMAPPED_LOG`, `LODE_NO_IDLE_COMPACTION` and
+     * `LODE_KEEP_NO_CHANGES`, or 0.
      */
     uint32_t flags;
     /**
      * Zero.
      */
     uint32_t reserved;
-} lode_options;
-
-/**
- * An open database. Any number of threads may use one at the same time.
- *
- * All handles are passed by value, and one of zeros is none. Each is freed once, by `lode_close`
- * for a database. A call with a handle that was freed returns `LODE_BAD_HANDLE`; a thread that is
- * in a call with it at that moment finishes the call. Handles are worthless in a forked process.
- */
-typedef struct lode_database {
     /**
-     * A number that means something to Lode only.
+     * Keeps changes for `lode_open_changes`: at least the newest of as many bytes of the log, in
+     * whole MiB. The database remembers it for later openings; 0 leaves it as it was. A database
+     * in memory, or at level `LODE_DURABILITY_NONE`, keeps none.
+     *
+     * A write of one record is a commit then, next to no other write, and the log is about twice
+     * as long.
      */
-    uint64_t id;
-} lode_database;
+    uint64_t kept_changes_bytes;
+} lode_options;
 
 /**
  * The sizes of a backup, in bytes.
@@ -706,41 +979,6 @@ typedef struct lode_snapshot {
 } lode_snapshot;
 
 /**
- * The type of a column: one of the numbers `LODE_TYPE_U8` to `LODE_TYPE_DECIMAL`.
- */
-typedef uint32_t lode_type;
-
-/**
- * A column of a table. `LODE_COLUMN` makes one of constants.
- */
-typedef struct lode_column {
-    /**
-     * The name, in UTF-8.
-     */
-    const char *name;
-    /**
-     * The bytes of the name, without a zero at its end.
-     */
-    size_t name_size;
-    /**
-     * The type.
-     */
-    lode_type type;
-    /**
-     * The bytes of a text or of bytes, or the digits of a decimal; 0 for other types.
-     */
-    uint32_t size;
-    /**
-     * Digits after the point of a decimal; 0 for other types.
-     */
-    uint32_t scale;
-    /**
-     * The sum of `LODE_KEY` and `LODE_NULLABLE`, or 0.
-     */
-    uint32_t flags;
-} lode_column;
-
-/**
  * The way in which a table finds its records: `LODE_HASHED` or `LODE_ORDERED`.
  */
 typedef uint32_t lode_key_kind;
@@ -789,6 +1027,155 @@ typedef struct lode_transaction {
      */
     uint64_t id;
 } lode_transaction;
+
+/**
+ * Options of opening a volume. One of zeros has the defaults:
+ * `lode_volume_options options = {0};`.
+ */
+typedef struct lode_volume_options {
+    /**
+     * The memory budget of the volume's database in bytes; 0 is half of what the process may take
+     * up.
+     */
+    uint64_t memory_bytes;
+    /**
+     * The most bytes of the log before writers wait for a checkpoint; 0 is 1 GiB.
+     */
+    uint64_t log_bytes;
+    /**
+     * The most bytes of a segment of the log; 0 is 16 MiB.
+     */
+    uint64_t segment_bytes;
+    /**
+     * The time between syncs at level `LODE_DURABILITY_PERIODIC`, in microseconds; 0 is 100,000.
+     */
+    uint64_t sync_interval_us;
+    /**
+     * The level of durability; 0 is `LODE_DURABILITY_COMMIT`. In memory nothing is durable.
+     */
+    lode_durability durability;
+    /**
+     * `LODE_OPEN_OR_CREATE`, `LODE_OPEN_EXISTING` or `LODE_OPEN_READ_ONLY`. In memory it has to be
+     * `LODE_OPEN_OR_CREATE`.
+     */
+    uint32_t mode;
+    /**
+     * The sum of `LODE_UNMAPPED_LOG` and `LODE_NO_IDLE_COMPACTION`, or 0.
+     */
+    uint32_t flags;
+    /**
+     * Zero.
+     */
+    uint32_t reserved;
+    /**
+     * The interval at which expired properties are removed in the background, in microseconds; 0
+     * is 1,000,000. No reader sees them before that either.
+     */
+    uint64_t sweep_interval_us;
+    /**
+     * The number of entries that are kept open in memory beyond those of handles; 0 is 4,096.
+     */
+    uint64_t open_entries;
+    /**
+     * The bytes of values that are kept with open entries; 0 is 64 MiB.
+     */
+    uint64_t cache_bytes;
+    /**
+     * The volume's name in messages, in UTF-8; null for its directory, or `memory`.
+     */
+    const char *name;
+    /**
+     * The bytes of the name.
+     */
+    size_t name_size;
+} lode_volume_options;
+
+/**
+ * A volume: a tree of entries with typed properties, in a database of its own. Any number of
+ * threads may use one at the same time. Freed by `lode_close_volume`.
+ */
+typedef struct lode_volume {
+    /**
+     * A number that means something to Lode only.
+     */
+    uint64_t id;
+} lode_volume;
+
+/**
+ * An entry of a volume or of a storage: properties, and children under names. Any number of
+ * threads may use one at the same time. Freed by `lode_free_entry`.
+ *
+ * All handles of an entry are of one object in memory, where properties are read without a lookup
+ * in a table. So keep the handle of an entry that is used often.
+ */
+typedef struct lode_entry {
+    /**
+     * A number that means something to Lode only.
+     */
+    uint64_t id;
+} lode_entry;
+
+/**
+ * The names of the children of an entry, one after another. One thread at a time may use one;
+ * another gets `LODE_BUSY`. Freed by `lode_free_links`.
+ */
+typedef struct lode_links {
+    /**
+     * A number that means something to Lode only.
+     */
+    uint64_t id;
+} lode_links;
+
+/**
+ * The properties of an entry, one after another. One thread at a time may use one; another gets
+ * `LODE_BUSY`. Freed by `lode_free_properties`.
+ */
+typedef struct lode_properties {
+    /**
+     * A number that means something to Lode only.
+     */
+    uint64_t id;
+} lode_properties;
+
+/**
+ * Several volumes that are mounted at paths, and read and written as one tree. Any number of
+ * threads may use one at the same time. Freed by `lode_free_storage`.
+ *
+ * - Of several volumes at one path, a property is read from the one with the highest priority that
+ *   has it; of those with one priority, from the one that was mounted first.
+ * - Children are those of all of them.
+ * - A write goes to all that are mounted for writing. An entry that one of them has not is made
+ *   there. If some fail, the write returns `LODE_PARTIAL`.
+ * - Only the mounts at the longest path that a path starts with count for it.
+ */
+typedef struct lode_storage {
+    /**
+     * A number that means something to Lode only.
+     */
+    uint64_t id;
+} lode_storage;
+
+/**
+ * How a volume is mounted. One of zeros mounts all of it, for writing: `lode_mount mount = {0};`.
+ */
+typedef struct lode_mount {
+    /**
+     * The path of the entry of the volume that is mounted, in UTF-8; null for "/".
+     */
+    const char *entry;
+    /**
+     * The bytes of this path.
+     */
+    size_t entry_size;
+    /**
+     * The priority: the higher, the earlier the volume is asked for a property.
+     */
+    int32_t priority;
+    /**
+     * `LODE_MOUNT_WRITE` or `LODE_MOUNT_READ_ONLY`.
+     */
+    uint32_t access;
+} lode_mount;
 
 /**
  * By a hash of the key: the fastest for single records. There are no ranges.
@@ -950,9 +1337,328 @@ typedef struct lode_transaction {
  */
 #define LODE_TYPE_DECIMAL 17
 
+/**
+ * Type of a property: the widest that its value has. It is of a call that sets a property only.
+ */
+#define LODE_TYPE_WIDEST 0
+
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
+
+/**
+ * Creates a blob store, which is written to `blobs` and freed with `lode_free_blobs`. `name` is
+ * UTF-8 of `name_size` bytes. The store is kept in the tables NAME.blobs, NAME.chunks and
+ * NAME.pending, which are to be written by the functions of blobs only.
+ *
+ * Returns `LODE_TABLE_EXISTS` when there is such a store or another table of these names; and as
+ * `lode_create_table`.
+ */
+lode_status lode_create_blobs(struct lode_database database,
+                              const char *name,
+                              size_t name_size,
+                              struct lode_blobs *blobs);
+
+/**
+ * Opens the blob store with a name, which is written to `blobs` and freed with `lode_free_blobs`.
+ * `name` is UTF-8 of `name_size` bytes. It removes what writers have left in the store that did
+ * not finish.
+ *
+ * Returns `LODE_NO_TABLE` when no store has the name; `LODE_OTHER_COLUMNS`, `LODE_NO_ORDER` when
+ * its tables were altered; and as `lode_open_table`.
+ */
+lode_status lode_open_blobs(struct lode_database database,
+                            const char *name,
+                            size_t name_size,
+                            struct lode_blobs *blobs);
+
+/**
+ * Drops a blob store with all blobs. `name` is UTF-8 of `name_size` bytes. Handles, writers and
+ * readers of it return `LODE_NO_TABLE` then.
+ *
+ * Returns `LODE_NO_TABLE`; `LODE_OTHER_COLUMNS`, `LODE_NO_ORDER` when a table of its names is none
+ * of a store; and as `lode_drop_table`. After a failure of writing, call it again to drop what is
+ * left.
+ */
+lode_status lode_drop_blobs(struct lode_database database, const char *name, size_t name_size);
+
+/**
+ * Frees the handle of a blob store. The store stays, and so do writers, readers and lists of it.
+ */
+lode_status lode_free_blobs(struct lode_blobs blobs);
+
+/**
+ * Writes the number of bytes of the blob with a key to `length_bytes`. `key` has `key_size` bytes.
+ *
+ * Returns `LODE_NOT_FOUND` when there is no such blob; `LODE_NO_TABLE` when the store was dropped;
+ * `LODE_CLOSED`, `LODE_CORRUPT`, `LODE_IO`. All reads of blobs may return these.
+ */
+lode_status lode_blob_length(struct lode_blobs blobs,
+                             const void *key,
+                             size_t key_size,
+                             uint64_t *length_bytes);
+
+/**
+ * Removes the blob with a key of `key_size` bytes. Those who are reading it read on.
+ *
+ * Returns `LODE_NOT_FOUND` when there is no such blob; and as `lode_finish_blob`.
+ */
+lode_status lode_remove_blob(struct lode_blobs blobs, const void *key, size_t key_size);
+
+/**
+ * Opens a list of the blobs whose keys start with `prefix`, which has `prefix_size` bytes, in the
+ * order of their keys. Null and 0 are all blobs. It is written to `list`, and freed with
+ * `lode_free_blob_list`. It shows the store as it was when it was opened.
+ *
+ * A failure such as `LODE_CLOSED` comes in the place of the first key.
+ */
+lode_status lode_open_blob_list(struct lode_blobs blobs,
+                                const void *prefix,
+                                size_t prefix_size,
+                                struct lode_blob_list *list);
+
+/**
+ * Reads the next key of a list. Writes a pointer to it to `key`, its bytes to `key_size`, and
+ * those of its blob to `length_bytes`, which may be null. The key is memory of the list, and stays
+ * until the next call with it.
+ *
+ * Returns `LODE_END` after the last; `LODE_NO_TABLE` when the store was dropped;
+ * `LODE_SNAPSHOT_TOO_OLD`, `LODE_CLOSED`, `LODE_CORRUPT`, `LODE_IO`.
+ */
+lode_status lode_next_blob(struct lode_blob_list list,
+                           const void **key,
+                           size_t *key_size,
+                           uint64_t *length_bytes);
+
+/**
+ * Frees a list of blobs.
+ */
+lode_status lode_free_blob_list(struct lode_blob_list list);
+
+/**
+ * Reads a part of the blob with a key of `key_size` bytes: those from the offset `from` on, as far
+ * as there are any and `buffer` has room, which is for `capacity` bytes. Writes the number of
+ * bytes that were read to `size`, and those of the whole blob to `length_bytes`, which may be
+ * null.
+ *
+ * Returns `LODE_NOT_FOUND` when there is no such blob, with 0 in `size`; and as
+ * `lode_blob_length`.
+ */
+lode_status lode_get_blob(struct lode_blobs blobs,
+                          const void *key,
+                          size_t key_size,
+                          uint64_t from,
+                          void *buffer,
+                          size_t capacity,
+                          size_t *size,
+                          uint64_t *length_bytes);
+
+/**
+ * Opens a reader of the blob with a key of `key_size` bytes, at its first byte. It is written to
+ * `reader`, and freed with `lode_free_blob_reader`.
+ *
+ * It reads the blob that was found, also when that is replaced or removed later; the space of that
+ * is free for others when its last reader is freed. A reader holds 64 KiB in memory, besides the
+ * memory budget.
+ *
+ * Returns `LODE_NOT_FOUND`; and as `lode_blob_length`.
+ */
+lode_status lode_open_blob_reader(struct lode_blobs blobs,
+                                  const void *key,
+                                  size_t key_size,
+                                  struct lode_blob_reader *reader);
+
+/**
+ * Reads the next bytes of a blob to `buffer`, which has room for `capacity` bytes, and writes
+ * their number to `size`. They are fewer than `capacity` at the end of the blob only.
+ *
+ * Returns `LODE_END` after the last byte, with 0 in `size`; `LODE_NO_TABLE` when the store was
+ * dropped; `LODE_MOMENT_EXPIRED`, `LODE_CLOSED`, `LODE_CORRUPT`, `LODE_IO`: nothing was read then,
+ * and the next call tries again.
+ */
+lode_status lode_read_blob(struct lode_blob_reader reader,
+                           void *buffer,
+                           size_t capacity,
+                           size_t *size);
+
+/**
+ * Sets the offset from which a reader reads next. It may be after the end of the blob.
+ */
+lode_status lode_seek_blob(struct lode_blob_reader reader, uint64_t offset);
+
+/**
+ * Writes the number of bytes of the blob that a reader reads to `length_bytes`.
+ */
+lode_status lode_blob_reader_length(struct lode_blob_reader reader, uint64_t *length_bytes);
+
+/**
+ * Frees a reader.
+ */
+lode_status lode_free_blob_reader(struct lode_blob_reader reader);
+
+/**
+ * Writes a blob of `size` bytes at once, in the place of one with its key of `key_size` bytes. As
+ * `lode_finish_blob` otherwise; `LODE_KEY_TOO_LONG`.
+ */
+lode_status lode_put_blob(struct lode_blobs blobs,
+                          const void *key,
+                          size_t key_size,
+                          const void *data,
+                          size_t size);
+
+/**
+ * Starts to write a blob with a key of `key_size` bytes. The writer is written to `writer`, and
+ * ends with `lode_finish_blob` or `lode_free_blob_writer`.
+ *
+ * Nobody sees anything of the blob before `lode_finish_blob`. Of several writers of one key, the
+ * last one to finish counts. A writer holds 64 KiB in memory, besides the memory budget.
+ *
+ * Returns `LODE_KEY_TOO_LONG`, `LODE_READ_ONLY`, `LODE_CLOSED`, `LODE_NO_TABLE`.
+ */
+lode_status lode_open_blob_writer(struct lode_blobs blobs,
+                                  const void *key,
+                                  size_t key_size,
+                                  struct lode_blob_writer *writer);
+
+/**
+ * Adds `size` bytes to the end of a blob that is being written. Writes the number of bytes that
+ * were taken to `taken`, which may be null. They are fewer than `size` after a failure only; the
+ * others may be passed again.
+ *
+ * Returns `LODE_BLOB_TOO_LONG` for more than 4 GiB in all; `LODE_NO_TABLE` when the store was
+ * dropped; `LODE_FULL`, `LODE_DISK_FULL`, `LODE_CLOSED`, `LODE_POISONED`, `LODE_IO`.
+ */
+lode_status lode_write_blob(struct lode_blob_writer writer,
+                            const void *data,
+                            size_t size,
+                            size_t *taken);
+
+/**
+ * Puts a blob that was written in the place of the one before with its key, in one commit, and
+ * frees the writer, whatever it returns but `LODE_BUSY`. When this returns, the blob is as durable
+ * as commits are.
+ *
+ * Returns `LODE_BLOB_TOO_LONG` when more than 4 GiB were to be written; and as `lode_commit`. The
+ * blob before stays then, unless `lode_error_effect` says otherwise.
+ */
+lode_status lode_finish_blob(struct lode_blob_writer writer);
+
+/**
+ * Frees a writer that was not finished. The key has the blob that it had before.
+ */
+lode_status lode_free_blob_writer(struct lode_blob_writer writer);
+
+/**
+ * Writes the position after all changes that ended before this call to `position`, which has room
+ * for `position_capacity` bytes, and its bytes to `position_size`: at most
+ * `LODE_MOST_POSITION_BYTES`. No zero ends it. It is a text that can be kept anywhere, such as
+ * "12-8192-00c0ffee".
+ *
+ * In a database that is open to be read only it is that of the moment which the database shows.
+ *
+ * Returns `LODE_CHANGES_NOT_KEPT` unless `kept_changes_bytes` of the options, now or earlier, have
+ * asked for changes; `LODE_CHANGES_GONE` when those after that moment are not kept any more;
+ * `LODE_TOO_SMALL`; `LODE_CLOSED`, `LODE_POISONED`, `LODE_IO`.
+ */
+lode_status lode_position(struct lode_database database,
+                          char *position,
+                          size_t position_capacity,
+                          size_t *position_size);
+
+/**
+ * Opens a reader of the changes of a database since a position, which is a text of `since_size`
+ * bytes; null and 0 are all changes that are kept. It is written to `changes`, and freed with
+ * `lode_free_changes`.
+ *
+ * It reads the files of the log, and no writer waits for it. It looks through the log from the
+ * position on first.
+ *
+ * Returns `LODE_CHANGES_NOT_KEPT`; `LODE_CHANGES_GONE` when the changes after the position are not
+ * kept any more; `LODE_OTHER_POSITION` when it is none of this database; `LODE_BAD_ARGUMENT` for a
+ * text that is no position; `LODE_CLOSED`, `LODE_CORRUPT`, `LODE_VERSION`, `LODE_IO`.
+ */
+lode_status lode_open_changes(struct lode_database database,
+                              const char *since,
+                              size_t since_size,
+                              struct lode_changes *changes);
+
+/**
+ * Reads the next commit, which is what happened together: a single operation, a transaction, or
+ * records written together. Writes the number of its changes to `count`; `lode_get_change` has
+ * each. They may be there before they are durable: call `lode_sync_changes` before acting on them.
+ *
+ * To repeat a commit in a copy, in one transaction: delete the changed records by their keys, then
+ * insert those that are there after the last change of each key.
+ *
+ * Returns `LODE_END` after the last commit so far: call it again later; `LODE_CHANGES_GONE` when
+ * the reader has fallen behind so far that what comes next is not kept any more;
+ * `LODE_OTHER_POSITION` when a crash of the machine has taken back what was read; `LODE_CORRUPT`,
+ * `LODE_VERSION`, `LODE_IO`. The next call tries again.
+ */
+lode_status lode_next_commit(struct lode_changes changes, size_t *count);
+
+/**
+ * Writes the change at a place in the commit that was read last, counted from 0, to `change`,
+ * which has `change_size` bytes (`sizeof(lode_change)`). Changes are in their order; a record may
+ * be changed more than once.
+ *
+ * Returns `LODE_END` after the last.
+ */
+lode_status lode_get_change(struct lode_changes changes,
+                            size_t at,
+                            struct lode_change *change,
+                            size_t change_size);
+
+/**
+ * Reads the record of a change as it was (`LODE_BEFORE`) or as it is since (`LODE_AFTER`). Writes
+ * the values of all columns to `values`, which has room for `count`, one for each column. Texts
+ * and bytes are memory of the reader of changes, and stay until the next `lode_next_commit` with
+ * it.
+ *
+ * Returns `LODE_NOT_FOUND` when there was no record on that side, or the change is none of a
+ * record; `LODE_END` after the last change; `LODE_VALUE_COUNT`.
+ */
+lode_status lode_unpack_change(struct lode_changes changes,
+                               size_t at,
+                               uint32_t side,
+                               struct lode_value *values,
+                               size_t count);
+
+/**
+ * Writes the description of a column of the table of a change to `description`: the one at the
+ * place `column`, counted from 0. Of an altered table, `side` says whether it is the table as it
+ * was or since; another table has the columns that it had when the commit happened. The name is
+ * memory of the reader of changes, and stays until the next `lode_next_commit` with it.
+ *
+ * Returns `LODE_NO_COLUMN`; `LODE_END` after the last change.
+ */
+lode_status lode_get_change_column(struct lode_changes changes,
+                                   size_t at,
+                                   uint32_t side,
+                                   size_t column,
+                                   struct lode_column *description);
+
+/**
+ * Writes the position after what a reader of changes has read to `position`, as `lode_position`
+ * does. `lode_open_changes` continues there.
+ */
+lode_status lode_reached_position(struct lode_changes changes,
+                                  char *position,
+                                  size_t position_capacity,
+                                  size_t *position_size);
+
+/**
+ * Makes all that a reader of changes has read durable in the database, whatever its level is: then
+ * no crash of its machine can take back what a copy of it has.
+ *
+ * Returns `LODE_IO`.
+ */
+lode_status lode_sync_changes(struct lode_changes changes);
+
+/**
+ * Frees a reader of changes.
+ */
+lode_status lode_free_changes(struct lode_changes changes);
 
 /**
  * Opens a cursor over the rows that `view` sees in a table, which is written to `cursor` and freed
@@ -1108,8 +1814,8 @@ lode_status lode_drop_table(struct lode_database database, const char *name, siz
 const char *lode_error_message(void);
 
 /**
- * Returns what the last call of this thread that failed has done to records and tables, as one of
- * `LODE_EFFECT_NONE`, `LODE_EFFECT_APPLIED` and `LODE_EFFECT_UNKNOWN`.
+ * Returns what the last call of this thread that failed has done to records, tables and entries,
+ * as one of the numbers from `LODE_EFFECT_NONE` on.
  */
 uint32_t lode_error_effect(void);
 
@@ -1382,6 +2088,346 @@ uint32_t lode_abi_version(void);
  * Returns the version of Lode, such as "0.1.0", ended by a zero. The text is constant.
  */
 const char *lode_version(void);
+
+/**
+ * Opens the volume in a directory, and makes one if the mode says so.
+ *
+ * `directory` is a path of `directory_size` bytes. `options` may be null; else `options_size` is
+ * `sizeof(lode_volume_options)`. The volume is written to `volume`, and closed with
+ * `lode_close_volume`. It has a thread of its own, which removes expired properties.
+ *
+ * Returns `LODE_NOT_A_VOLUME` when the directory has another database; `LODE_NO_VOLUME` when it
+ * has none yet and is opened to be read only; and as `lode_open`.
+ */
+lode_status lode_open_volume(const char *directory,
+                             size_t directory_size,
+                             const struct lode_volume_options *options,
+                             size_t options_size,
+                             struct lode_volume *volume);
+
+/**
+ * Makes a volume in memory, which lives until it is closed. As `lode_open_volume` otherwise.
+ */
+lode_status lode_open_volume_in_memory(const struct lode_volume_options *options,
+                                       size_t options_size,
+                                       struct lode_volume *volume);
+
+/**
+ * Closes a volume and frees its handle. All that was done is in its files then, whatever the
+ * level, and the directory can be opened again.
+ *
+ * Handles of its entries return `LODE_CLOSED` from then on, except that properties which are in
+ * memory can still be read; they have still to be freed. Storages in which it is mounted get
+ * `LODE_CLOSED` from it.
+ *
+ * A failure, such as `LODE_DISK_FULL`, says that the last changes are in the log only. The volume
+ * is closed and the handle is freed nevertheless.
+ */
+lode_status lode_close_volume(struct lode_volume volume);
+
+/**
+ * Makes everything durable that was done before in a volume, whatever the level. Fails as
+ * `lode_flush` does.
+ */
+lode_status lode_flush_volume(struct lode_volume volume);
+
+/**
+ * Removes all properties that have expired, as the volume's thread does at its interval, and
+ * deletes what is left of unlinked entries. Writes the number of removed properties to `removed`,
+ * which may be null. Fails as writes of the volume do.
+ */
+lode_status lode_sweep_volume(struct lode_volume volume, uint64_t *removed);
+
+/**
+ * Opens the entry of a volume under a path, which is UTF-8 of `path_size` bytes, such as
+ * "/app/ui"; "/" is the entry that all others are below. It is written to `entry`, and freed with
+ * `lode_free_entry`.
+ *
+ * Returns `LODE_NOT_FOUND` when there is no such entry; `LODE_INVALID_NAME`; `LODE_CLOSED`,
+ * `LODE_CORRUPT`, `LODE_IO`, which all functions of entries may return.
+ */
+lode_status lode_open_entry(struct lode_volume volume,
+                            const char *path,
+                            size_t path_size,
+                            struct lode_entry *entry);
+
+/**
+ * Opens the entry of a volume under a path. Links it if it does not exist, and those on the way.
+ * As `lode_open_entry` otherwise; fails as `lode_link` does.
+ */
+lode_status lode_create_entry(struct lode_volume volume,
+                              const char *path,
+                              size_t path_size,
+                              struct lode_entry *entry);
+
+/**
+ * Opens the entry under a path from another one, such as "ui" or "ui/toolbar". It is written to
+ * `child`, and freed with `lode_free_entry`. As `lode_open_entry` otherwise; `LODE_GONE` when the
+ * entry was unlinked.
+ */
+lode_status lode_open_child(struct lode_entry entry,
+                            const char *path,
+                            size_t path_size,
+                            struct lode_entry *child);
+
+/**
+ * Frees the handle of an entry. The entry stays.
+ */
+lode_status lode_free_entry(struct lode_entry entry);
+
+/**
+ * Writes the path of an entry to `path`, which has room for `path_capacity` bytes, and its bytes
+ * to `path_size`. No zero ends it.
+ *
+ * Returns `LODE_TOO_SMALL`, with the bytes that it needs in `path_size`; `LODE_GONE`.
+ */
+lode_status lode_entry_path(struct lode_entry entry,
+                            char *path,
+                            size_t path_capacity,
+                            size_t *path_size);
+
+/**
+ * Links a new entry, without properties, below another one. `name` is UTF-8 of `name_size` bytes.
+ * A handle of it is written to `child`, which may be null.
+ *
+ * In a storage it is linked in each volume that is mounted for writing.
+ *
+ * Returns `LODE_NAME_TAKEN` when the entry has such a child; `LODE_INVALID_NAME`, `LODE_GONE`,
+ * `LODE_READ_ONLY`, `LODE_POISONED`, `LODE_FULL`, `LODE_DISK_FULL`; in a storage also
+ * `LODE_PARTIAL`, and `LODE_MOUNTS_CHANGED` when the entry has to be opened again. All writes of
+ * entries may return these, except for the first.
+ */
+lode_status lode_link(struct lode_entry entry,
+                      const char *name,
+                      size_t name_size,
+                      struct lode_entry *child);
+
+/**
+ * Unlinks a child of an entry, with its properties. `name` is UTF-8 of `name_size` bytes. Handles
+ * of it return `LODE_GONE` from then on, in all threads.
+ *
+ * In a storage it is unlinked in each volume that has it, and in none if one of them is read-only.
+ *
+ * Returns `LODE_NO_ENTRY` when there is no such child; `LODE_NOT_EMPTY` when it has children
+ * itself; and as `lode_link`. If deleting what the child had fails after it was unlinked, that is
+ * returned too; the deletion continues later.
+ */
+lode_status lode_unlink(struct lode_entry entry, const char *name, size_t name_size);
+
+/**
+ * Unlinks a child of an entry, and all below it. As `lode_unlink` otherwise.
+ */
+lode_status lode_unlink_all(struct lode_entry entry, const char *name, size_t name_size);
+
+/**
+ * Moves the child `name` of an entry, with all below it, below the entry `to` of its volume, under
+ * the name `new_name`. Both names are UTF-8 of as many bytes as their sizes say. Handles stay what
+ * they are.
+ *
+ * Returns `LODE_NO_ENTRY`, `LODE_NAME_TAKEN`; `LODE_INTO_ITSELF` when `to` is the child or below
+ * it; `LODE_OTHER_DATABASE` when it is of another volume; `LODE_BAD_ARGUMENT` for entries of a
+ * storage; and as `lode_link`.
+ */
+lode_status lode_rename(struct lode_entry entry,
+                        const char *name,
+                        size_t name_size,
+                        struct lode_entry to,
+                        const char *new_name,
+                        size_t new_name_size);
+
+/**
+ * Opens a list of the children of an entry, as they are now, in the order of their names' bytes.
+ * It is written to `links`, and freed with `lode_free_links`.
+ *
+ * `prefix` is UTF-8 of `prefix_size` bytes: the list has the names that start with it. Null and 0
+ * are all names.
+ *
+ * Returns `LODE_GONE`; in a storage `LODE_MOUNTS_CHANGED`, and failures of reading.
+ */
+lode_status lode_open_links(struct lode_entry entry,
+                            const char *prefix,
+                            size_t prefix_size,
+                            struct lode_links *links);
+
+/**
+ * Reads the next name of a list of children. Writes a pointer to it to `name`, and its bytes to
+ * `name_size`. It is memory of the list, and stays until the next call with it. No zero ends it.
+ *
+ * Returns `LODE_END` after the last; `LODE_SNAPSHOT_TOO_OLD`, `LODE_CLOSED`, `LODE_CORRUPT`,
+ * `LODE_IO`.
+ */
+lode_status lode_next_link(struct lode_links links, const char **name, size_t *name_size);
+
+/**
+ * Frees a list of children.
+ */
+lode_status lode_free_links(struct lode_links links);
+
+/**
+ * Opens a list of the properties of an entry, as they are now, in the order of their names' bytes.
+ * It is written to `properties`, and freed with `lode_free_properties`. Fails as
+ * `lode_open_links` does.
+ */
+lode_status lode_open_properties(struct lode_entry entry, struct lode_properties *properties);
+
+/**
+ * Reads the next property of a list. Writes a pointer to its name to `name`, the bytes of that to
+ * `name_size`, its type to `type` and its value to `value`; the last two may be null. The name, a
+ * text and bytes are memory of the list, and stay until the next call with it.
+ *
+ * Returns as `lode_next_link`.
+ */
+lode_status lode_next_property(struct lode_properties properties,
+                               const char **name,
+                               size_t *name_size,
+                               lode_type *type,
+                               struct lode_value *value);
+
+/**
+ * Frees a list of properties.
+ */
+lode_status lode_free_properties(struct lode_properties properties);
+
+/**
+ * Sets a property of an entry, whether it exists or not: its type, its value, and that it does not
+ * expire. When this returns, it is as durable as the volume's level says.
+ *
+ * `name` is UTF-8 of `name_size` bytes. `type` is one of `LODE_TYPE_U8` to `LODE_TYPE_F64`,
+ * `LODE_TYPE_VAR_TEXT`, `LODE_TYPE_VAR_BYTES`, or `LODE_TYPE_WIDEST` for the type of 64 bits, text
+ * or bytes that `value` has.
+ *
+ * In a storage it is set in each volume that is mounted for writing; the entry is made where it is
+ * missing.
+ *
+ * Returns `LODE_VALUE_MISFIT`, `LODE_NOT_UTF8`; `LODE_VALUE_TOO_LONG` for more than 1 MiB; and as
+ * `lode_link`.
+ */
+lode_status lode_set_property(struct lode_entry entry,
+                              const char *name,
+                              size_t name_size,
+                              lode_type type,
+                              const struct lode_value *value);
+
+/**
+ * Reads a property of an entry. Writes its value to `value` and its type to `type`; either may be
+ * null.
+ *
+ * A text or bytes are copied to `buffer`, which has room for `capacity` bytes, and their number is
+ * written to `size`; `value` points to them there. Numbers need no buffer, and are 0 bytes. It
+ * allocates nothing, and threads that read do not wait for one another.
+ *
+ * In a storage the property is of the volume with the highest priority that has it.
+ *
+ * Returns `LODE_NOT_FOUND` when there is no such property or it has expired, with 0 in `size`;
+ * `LODE_TOO_SMALL`, with the bytes that it needs in `size`; `LODE_INVALID_NAME`, `LODE_GONE`; in a
+ * storage `LODE_MOUNTS_CHANGED`.
+ */
+lode_status lode_get_property(struct lode_entry entry,
+                              const char *name,
+                              size_t name_size,
+                              void *buffer,
+                              size_t capacity,
+                              size_t *size,
+                              lode_type *type,
+                              struct lode_value *value);
+
+/**
+ * Returns `LODE_OK` if an entry has a property, and `LODE_NOT_FOUND` if not. `name` is UTF-8 of
+ * `name_size` bytes. Fails as `lode_get_property` does.
+ */
+lode_status lode_has_property(struct lode_entry entry, const char *name, size_t name_size);
+
+/**
+ * Removes a property of an entry. `name` is UTF-8 of `name_size` bytes. In a storage it is removed
+ * from each volume that is mounted for writing; one that is read-only may have it still.
+ *
+ * Returns `LODE_NOT_FOUND` when there is no such property; and as `lode_link`.
+ */
+lode_status lode_remove_property(struct lode_entry entry, const char *name, size_t name_size);
+
+/**
+ * Lets a property of an entry expire `after_us` microseconds from now. From then on no one sees
+ * it, also after the volume was opened again, or the system's clock was set back. Setting it again
+ * ends that.
+ *
+ * Returns `LODE_NOT_FOUND` when there is no such property; `LODE_EXPIRY_TOO_FAR`; and as
+ * `lode_link`.
+ */
+lode_status lode_expire_property(struct lode_entry entry,
+                                 const char *name,
+                                 size_t name_size,
+                                 uint64_t after_us);
+
+/**
+ * Lets a property of an entry stay that would have expired.
+ *
+ * Returns `LODE_NOT_FOUND` when there is no such property; and as `lode_link`.
+ */
+lode_status lode_cancel_expiration(struct lode_entry entry, const char *name, size_t name_size);
+
+/**
+ * Makes a storage in which nothing is mounted, which is written to `storage` and freed with
+ * `lode_free_storage`.
+ */
+lode_status lode_make_storage(struct lode_storage *storage);
+
+/**
+ * Frees a storage. Its volumes stay open, and can be mounted elsewhere once the handles of its
+ * entries are freed as well.
+ */
+lode_status lode_free_storage(struct lode_storage storage);
+
+/**
+ * Mounts a volume, or an entry of it, at a path of a storage. `path` is UTF-8 of `path_size`
+ * bytes. `mount` may be null for all of the volume with priority 0, for writing; else `mount_size`
+ * is `sizeof(lode_mount)`.
+ *
+ * Entries of the storage that are open return `LODE_MOUNTS_CHANGED` from then on. The volume's
+ * handle may be used as before; closing the volume does not unmount it.
+ *
+ * Returns `LODE_NO_ENTRY` when the volume has not the entry that is to be mounted; `LODE_CLAIMED`
+ * when it is mounted in another storage; `LODE_ALREADY_MOUNTED`, `LODE_INVALID_NAME`.
+ */
+lode_status lode_mount_volume(struct lode_storage storage,
+                              const char *path,
+                              size_t path_size,
+                              struct lode_volume volume,
+                              const struct lode_mount *mount,
+                              size_t mount_size);
+
+/**
+ * Takes a volume, of which the entry with the path `entry` was mounted at `path`, out of a storage
+ * again. Both paths are UTF-8 of as many bytes as their sizes say; null and 0 are "/". As
+ * `lode_mount_volume` otherwise; `LODE_NOT_MOUNTED` when it is not mounted there.
+ */
+lode_status lode_unmount_volume(struct lode_storage storage,
+                                const char *path,
+                                size_t path_size,
+                                struct lode_volume volume,
+                                const char *entry,
+                                size_t entry_size);
+
+/**
+ * Opens the entry of a storage under a path, which is written to `entry` and freed with
+ * `lode_free_entry`. As `lode_open_entry` otherwise.
+ *
+ * Returns `LODE_NOT_FOUND` when no volume that is mounted there has it; `LODE_NOT_MOUNTED` when no
+ * volume is mounted at the path or above it.
+ */
+lode_status lode_open_storage_entry(struct lode_storage storage,
+                                    const char *path,
+                                    size_t path_size,
+                                    struct lode_entry *entry);
+
+/**
+ * Opens the entry of a storage under a path. Links it, and those on the way, in each volume that
+ * is mounted there for writing and has it not. As `lode_open_storage_entry` otherwise; fails as
+ * `lode_link` does.
+ */
+lode_status lode_create_storage_entry(struct lode_storage storage,
+                                      const char *path,
+                                      size_t path_size,
+                                      struct lode_entry *entry);
 
 /**
  * Inserts a record, unless there is one with its key.

@@ -8,7 +8,6 @@
 #ifndef LODE_HPP
 #define LODE_HPP
 
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -18,95 +17,12 @@
 #include <utility>
 #include <vector>
 
-#include "lode.h"
+#include "lode_base.hpp"
+#include "lode_blobs.hpp"
+#include "lode_changes.hpp"
+#include "lode_volumes.hpp"
 
 namespace lode {
-
-/* A value, or the status of the failure in its place. */
-template <class T> class [[nodiscard]] result {
-  public:
-    result(T value) : value_(std::move(value)) {}
-    result(lode_status failed) : status_(failed) {}
-
-    /* Returns true if there is a value. */
-    explicit operator bool() const { return value_.has_value(); }
-    /* Returns LODE_OK, or why there is no value. */
-    lode_status status() const { return status_; }
-    /* Returns the value, which has to be there. */
-    T &operator*() & { return *value_; }
-    const T &operator*() const & { return *value_; }
-    T &&operator*() && { return *std::move(value_); }
-    T *operator->() { return &*value_; }
-    const T *operator->() const { return &*value_; }
-
-  private:
-    std::optional<T> value_;
-    lode_status status_ = LODE_OK;
-};
-
-/* Returns the message of the last call of this thread that failed. */
-inline std::string_view error_message() { return lode_error_message(); }
-
-/* A value of a column, made of one of C++. Texts and bytes are pointed to, not copied. */
-class value : public lode_value {
-  public:
-    value() : lode_value(lode_null()) {}
-    value(std::nullptr_t) : lode_value(lode_null()) {}
-    value(const lode_value &other) : lode_value(other) {}
-    template <std::same_as<bool> B> value(B truth) : lode_value(lode_bool(truth)) {}
-    template <std::signed_integral I> value(I number) : lode_value(lode_i64(number)) {}
-    template <std::unsigned_integral U>
-        requires(!std::same_as<U, bool>)
-    value(U number) : lode_value(lode_u64(number)) {}
-    template <std::floating_point F>
-    value(F number) : lode_value(lode_f64(static_cast<double>(number))) {}
-    value(std::string_view text) : lode_value(lode_text_of(text.data(), text.size())) {}
-    value(const char *text) : value(std::string_view(text)) {}
-    value(const std::string &text) : value(std::string_view(text)) {}
-    template <std::size_t N>
-    value(std::span<const std::byte, N> bytes) : lode_value(lode_blob(bytes.data(), bytes.size()))
-    {
-    }
-    template <class T>
-    value(const std::optional<T> &other) : value(other ? value(*other) : value(nullptr)) {}
-
-    /* Returns true if there is no value. */
-    bool is_null() const { return kind == LODE_NULL; }
-    /* Returns the value if it is of that kind, and fits. */
-    std::optional<std::uint64_t> as_unsigned() const
-    {
-        if (kind == LODE_SIGNED && data.i >= 0)
-            return static_cast<std::uint64_t>(data.i);
-        return kind == LODE_UNSIGNED ? std::optional(data.u) : std::nullopt;
-    }
-    std::optional<std::int64_t> as_signed() const
-    {
-        if (kind == LODE_UNSIGNED && data.u <= INT64_MAX)
-            return static_cast<std::int64_t>(data.u);
-        return kind == LODE_SIGNED || kind == LODE_TIMESTAMP ? std::optional(data.i) : std::nullopt;
-    }
-    std::optional<double> as_float() const
-    {
-        return kind == LODE_FLOAT ? std::optional(data.f) : std::nullopt;
-    }
-    std::optional<bool> as_bool() const
-    {
-        return kind == LODE_BOOL ? std::optional(data.b != 0) : std::nullopt;
-    }
-    std::optional<std::string_view> as_text() const
-    {
-        if (kind != LODE_TEXT)
-            return std::nullopt;
-        return std::string_view(static_cast<const char *>(data.bytes.data), data.bytes.size);
-    }
-    std::optional<std::span<const std::byte>> as_bytes() const
-    {
-        if (kind != LODE_BYTES && kind != LODE_TEXT)
-            return std::nullopt;
-        return std::span(static_cast<const std::byte *>(data.bytes.data), data.bytes.size);
-    }
-};
-static_assert(sizeof(value) == sizeof(lode_value), "an array of values is one of C");
 
 /* A column of a table. */
 inline lode_column column(std::string_view name, lode_type type, std::uint32_t size = 0,
@@ -114,37 +30,6 @@ inline lode_column column(std::string_view name, lode_type type, std::uint32_t s
 {
     return {name.data(), name.size(), type, size, scale, flags};
 }
-
-/* The owner of a handle, which frees it. */
-template <class H, lode_status (*Free)(H)> class owner {
-  public:
-    owner() = default;
-    explicit owner(H handle) : handle_(handle) {}
-    owner(owner &&other) noexcept : handle_(other.release()) {}
-    owner &operator=(owner &&other) noexcept
-    {
-        if (this != &other) {
-            reset();
-            handle_ = other.release();
-        }
-        return *this;
-    }
-    ~owner() { reset(); }
-
-    H handle() const { return handle_; }
-    /* Gives the handle up: the caller frees it. */
-    H release() { return std::exchange(handle_, H{}); }
-
-  protected:
-    void reset()
-    {
-        if (handle_.id != 0)
-            Free(release());
-    }
-
-  private:
-    H handle_{};
-};
 
 /* A record that was looked up: its bytes, and the values in it. */
 class record {
@@ -313,17 +198,13 @@ class database : public owner<lode_database, lode_close> {
         lode_database opened{};
         const lode_status status =
             lode_open(directory.data(), directory.size(), &options, sizeof options, &opened);
-        if (status != LODE_OK)
-            return status;
-        return database(opened);
+        return owned<database>(status, opened);
     }
     static result<database> in_memory(const lode_options &options = {})
     {
         lode_database opened{};
         const lode_status status = lode_open_in_memory(&options, sizeof options, &opened);
-        if (status != LODE_OK)
-            return status;
-        return database(opened);
+        return owned<database>(status, opened);
     }
     [[nodiscard]] lode_status close() { return lode_close(release()); }
     [[nodiscard]] lode_status flush() const { return lode_flush(handle()); }
@@ -336,37 +217,63 @@ class database : public owner<lode_database, lode_close> {
         const lode_status status =
             lode_create_table(handle(), name.data(), name.size(), columns.data(), columns.size(),
                               kind, &created);
-        if (status != LODE_OK)
-            return status;
-        return table(created);
+        return owned<table>(status, created);
     }
     result<table> open_table(std::string_view name) const
     {
         lode_table opened{};
         const lode_status status = lode_open_table(handle(), name.data(), name.size(), &opened);
-        if (status != LODE_OK)
-            return status;
-        return table(opened);
+        return owned<table>(status, opened);
     }
     [[nodiscard]] lode_status drop_table(std::string_view name) const
     {
         return lode_drop_table(handle(), name.data(), name.size());
     }
+    result<blobs> create_blobs(std::string_view name) const
+    {
+        lode_blobs created{};
+        const lode_status status = lode_create_blobs(handle(), name.data(), name.size(), &created);
+        return owned<blobs>(status, created);
+    }
+    result<blobs> open_blobs(std::string_view name) const
+    {
+        lode_blobs opened{};
+        const lode_status status = lode_open_blobs(handle(), name.data(), name.size(), &opened);
+        return owned<blobs>(status, opened);
+    }
+    [[nodiscard]] lode_status drop_blobs(std::string_view name) const
+    {
+        return lode_drop_blobs(handle(), name.data(), name.size());
+    }
+    /* Returns the position after all changes so far. */
+    result<std::string> position() const
+    {
+        std::string text(LODE_MOST_POSITION_BYTES, ' ');
+        std::size_t size = 0;
+        const lode_status status = lode_position(handle(), text.data(), text.size(), &size);
+        if (status != LODE_OK)
+            return status;
+        text.resize(size);
+        return text;
+    }
+    /* Reads the changes since a position; by default all that are kept. */
+    result<changes> open_changes(std::string_view since = {}) const
+    {
+        lode_changes opened{};
+        const lode_status status = lode_open_changes(handle(), since.data(), since.size(), &opened);
+        return owned<changes>(status, opened);
+    }
     result<transaction> begin() const
     {
         lode_transaction begun{};
         const lode_status status = lode_begin(handle(), &begun);
-        if (status != LODE_OK)
-            return status;
-        return transaction(begun);
+        return owned<transaction>(status, begun);
     }
     result<snapshot> take_snapshot() const
     {
         lode_snapshot taken{};
         const lode_status status = lode_take_snapshot(handle(), &taken);
-        if (status != LODE_OK)
-            return status;
-        return snapshot(taken);
+        return owned<snapshot>(status, taken);
     }
 };
 

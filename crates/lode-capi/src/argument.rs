@@ -302,6 +302,19 @@ impl Room<u8> {
         unsafe { std::slice::from_raw_parts_mut(self.pointer.add(at), size) }
     }
 
+    /// Writes a structure, as much of it as there is room for: an earlier header has fewer fields.
+    /// Further fields, of a later header, become zero.
+    pub(crate) fn put_structure<T: Plain>(&self, structure: &T) {
+        let known = self.count.min(size_of::<T>());
+        // SAFETY: there is room for `count` bytes, of which the structure has the first; it is in
+        // other memory.
+        #[allow(unsafe_code)]
+        unsafe {
+            self.pointer.copy_from_nonoverlapping((&raw const *structure).cast(), known);
+            self.pointer.add(known).write_bytes(0, self.count - known);
+        }
+    }
+
     /// Copies bytes to the start of the room, and says how many they are.
     ///
     /// # Errors

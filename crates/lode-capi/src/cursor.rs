@@ -242,5 +242,5 @@ pub unsafe extern "C" fn lode_next_packed(
 /// Frees a cursor.
 #[unsafe(no_mangle)]
 pub extern "C" fn lode_free_cursor(cursor: lode_cursor) -> lode_status {
-    guarded(|| cursor.free().map(|()| LODE_OK))
+    guarded(|| cursor.take().map(|_| LODE_OK))
 }

@@ -29,7 +29,7 @@ pub unsafe extern "C" fn lode_open(
     guarded(|| {
         let out = out!(database);
         let path = path(bytes!(directory, directory_size), "directory")?;
-        let options = structure!(options, options_size).unwrap_or(DEFAULT);
+        let options = structure!(options, options_size).unwrap_or(lode_options::DEFAULT);
         give(options.open(path)?, &out)
     })
 }
@@ -43,22 +43,10 @@ pub unsafe extern "C" fn lode_open_in_memory(
 ) -> lode_status {
     guarded(|| {
         let out = out!(database);
-        let options = structure!(options, options_size).unwrap_or(DEFAULT);
+        let options = structure!(options, options_size).unwrap_or(lode_options::DEFAULT);
         give(options.in_memory()?, &out)
     })
 }
-
-/// The options of a program that has none.
-const DEFAULT: lode_options = lode_options {
-    memory_bytes: 0,
-    log_bytes: 0,
-    segment_bytes: 0,
-    sync_interval_us: 0,
-    durability: 0,
-    mode: 0,
-    flags: 0,
-    reserved: 0,
-};
 
 fn give(database: lode::Database, out: &Out<lode_database>) -> Result<lode_status> {
     out.set(lode_database::new(database)?);

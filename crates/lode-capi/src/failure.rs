@@ -19,7 +19,7 @@ pub(crate) struct Failure(Box<Parts>);
 struct Parts {
     status: lode_status,
     message: String,
-    effect: Effect,
+    effect: u32,
 }
 
 pub(crate) type Result<T> = std::result::Result<T, Failure>;
@@ -27,7 +27,7 @@ pub(crate) type Result<T> = std::result::Result<T, Failure>;
 impl Failure {
     #[cold]
     pub(crate) fn new(status: lode_status, message: impl Into<String>) -> Self {
-        Self(Box::new(Parts { status, message: message.into(), effect: Effect::None }))
+        Self(Box::new(Parts { status, message: message.into(), effect: LODE_EFFECT_NONE }))
     }
 
     /// Makes the failure of a call with a handle that cannot be used; `what` is what it is of.
@@ -66,6 +66,15 @@ impl Failure {
         )
     }
 
+    /// Makes the failure of a stream of Lode, which is one of Lode as a rule.
+    #[cold]
+    pub(crate) fn of_stream(error: std::io::Error) -> Self {
+        match error.downcast::<Error>() {
+            Ok(error) => error.into(),
+            Err(error) => Self::new(lode_status::LODE_IO, error.to_string()),
+        }
+    }
+
     #[cfg(test)]
     pub(crate) fn status(&self) -> lode_status {
         self.0.status
@@ -76,19 +85,41 @@ impl From<Error> for Failure {
     #[cold]
     fn from(error: Error) -> Self {
         let status = lode_status::of(&error);
-        Self(Box::new(Parts { status, message: error.to_string(), effect: error.effect() }))
+        let effect = number_of(error.effect());
+        Self(Box::new(Parts { status, message: error.to_string(), effect }))
+    }
+}
+
+impl From<lode_volumes::Error> for Failure {
+    #[cold]
+    fn from(error: lode_volumes::Error) -> Self {
+        let effect = match &error {
+            lode_volumes::Error::Database(error) => number_of(error.effect()),
+            lode_volumes::Error::Partial { .. } => LODE_EFFECT_PARTIAL,
+            _ => LODE_EFFECT_NONE,
+        };
+        let status = lode_status::of_volume(&error);
+        Self(Box::new(Parts { status, message: error.to_string(), effect }))
+    }
+}
+
+fn number_of(effect: Effect) -> u32 {
+    match effect {
+        Effect::None => LODE_EFFECT_NONE,
+        Effect::Applied => LODE_EFFECT_APPLIED,
+        Effect::Unknown => LODE_EFFECT_UNKNOWN,
     }
 }
 
 /// The last failure of a thread.
 struct Last {
     message: CString,
-    effect: Effect,
+    effect: u32,
 }
 
 thread_local! {
     static LAST: RefCell<Last> =
-        RefCell::new(Last { message: CString::default(), effect: Effect::None });
+        RefCell::new(Last { message: CString::default(), effect: LODE_EFFECT_NONE });
 }
 
 /// Runs what a function of the interface does. Keeps its failure, or that it has panicked.
@@ -124,7 +155,8 @@ fn keep_panic(panic: Box<dyn Any + Send>) -> lode_status {
     };
     let message = format!("a fault in Lode, please report it: {said}");
     // What was thrown may itself panic when it is dropped.
-    let status = keep(Parts { status: lode_status::LODE_PANIC, message, effect: Effect::Unknown });
+    let status =
+        keep(Parts { status: lode_status::LODE_PANIC, message, effect: LODE_EFFECT_UNKNOWN });
     std::mem::forget(panic);
     status
 }
@@ -146,17 +178,14 @@ pub const LODE_EFFECT_APPLIED: u32 = 1;
 /// The effect can be seen until the database is closed. When it is opened again, all of it is there
 /// or none.
 pub const LODE_EFFECT_UNKNOWN: u32 = 2;
+/// Some of the volumes that a storage has mounted have the change and keep it.
+pub const LODE_EFFECT_PARTIAL: u32 = 3;
 
-/// Returns what the last call of this thread that failed has done to records and tables, as one of
-/// `LODE_EFFECT_NONE`, `LODE_EFFECT_APPLIED` and `LODE_EFFECT_UNKNOWN`.
+/// Returns what the last call of this thread that failed has done to records, tables and entries,
+/// as one of the numbers from `LODE_EFFECT_NONE` on.
 #[unsafe(no_mangle)]
 pub extern "C" fn lode_error_effect() -> u32 {
-    let effect = LAST.try_with(|last| last.borrow().effect);
-    match effect.unwrap_or(Effect::None) {
-        Effect::None => LODE_EFFECT_NONE,
-        Effect::Applied => LODE_EFFECT_APPLIED,
-        Effect::Unknown => LODE_EFFECT_UNKNOWN,
-    }
+    LAST.try_with(|last| last.borrow().effect).unwrap_or(LODE_EFFECT_NONE)
 }
 
 /// Returns a word for a status, such as "no_table", ended by a zero; "unknown" for a number that is

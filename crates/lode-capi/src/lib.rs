@@ -13,6 +13,9 @@
 //! | module | job |
 //! |---|---|
 //! | `version.rs` | the versions of the library and of its interface |
+//! | `volumes/` | volumes, entries, properties, storages |
+//! | `blobs/` | blob stores, writers, readers |
+//! | `changes.rs` | committed changes in their order |
 //! | `cursor.rs`, `read.rs`, `write.rs` | records of a table |
 //! | `packing.rs` | packed records and keys |
 //! | `transaction.rs`, `snapshot.rs` | what several calls have in common |
@@ -21,7 +24,7 @@
 //! | `column.rs`, `options.rs` | descriptions: of tables, of how to open a database |
 //! | `value.rs` | values of columns |
 //! | `scratch.rs` | memory of a thread that is used again |
-//! | `objects.rs` | what handles stand for |
+//! | `objects/` | what handles stand for |
 //! | `argument.rs` | pointers from C |
 //! | `failure.rs` | failures, their messages, the border |
 //! | `status.rs` | numbers for what became of a call |
@@ -35,6 +38,8 @@
 #![allow(clippy::missing_safety_doc)]
 
 mod argument;
+mod blobs;
+mod changes;
 pub mod column;
 pub mod cursor;
 pub mod database;
@@ -51,4 +56,5 @@ pub mod table;
 pub mod transaction;
 pub mod value;
 pub mod version;
+mod volumes;
 pub mod write;

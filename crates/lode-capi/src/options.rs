@@ -36,6 +36,8 @@ pub const LODE_OPEN_READ_ONLY: u32 = 3;
 pub const LODE_UNMAPPED_LOG: u32 = 1;
 /// Gives no space back in the background.
 pub const LODE_NO_IDLE_COMPACTION: u32 = 2;
+/// Ends the keeping of changes that an earlier opening has asked for.
+pub const LODE_KEEP_NO_CHANGES: u32 = 4;
 
 /// Options of opening a database. One of zeros has the defaults: `lode_options options = {0};`.
 #[derive(Clone, Copy)]
@@ -55,10 +57,18 @@ pub struct lode_options {
     /// `LODE_OPEN_OR_CREATE`, `LODE_OPEN_EXISTING`, `LODE_CREATE_NEW` or `LODE_OPEN_READ_ONLY`. In
     /// memory it has to be `LODE_OPEN_OR_CREATE`.
     pub mode: u32,
-    /// The sum of `LODE_UNMAPPED_LOG` and `LODE_NO_IDLE_COMPACTION`, or 0.
+    /// The sum of some of `LODE_UNMAPPED_LOG`, `LODE_NO_IDLE_COMPACTION` and
+    /// `LODE_KEEP_NO_CHANGES`, or 0.
     pub flags: u32,
     /// Zero.
     pub reserved: u32,
+    /// Keeps changes for `lode_open_changes`: at least the newest of as many bytes of the log, in
+    /// whole MiB. The database remembers it for later openings; 0 leaves it as it was. A database
+    /// in memory, or at level `LODE_DURABILITY_NONE`, keeps none.
+    ///
+    /// A write of one record is a commit then, next to no other write, and the log is about twice
+    /// as long.
+    pub kept_changes_bytes: u64,
 }
 
 // SAFETY: all fields are numbers.
@@ -84,9 +94,22 @@ pub(crate) fn durability(number: lode_durability) -> Result<Durability> {
 }
 
 impl lode_options {
+    /// The options of a program that has none.
+    pub(crate) const DEFAULT: Self = Self {
+        memory_bytes: 0,
+        log_bytes: 0,
+        segment_bytes: 0,
+        sync_interval_us: 0,
+        durability: 0,
+        mode: 0,
+        flags: 0,
+        reserved: 0,
+        kept_changes_bytes: 0,
+    };
+
     /// Returns the options of Lode.
-    fn read(&self) -> Result<Options> {
-        let known = LODE_UNMAPPED_LOG | LODE_NO_IDLE_COMPACTION;
+    pub(crate) fn read(&self) -> Result<Options> {
+        let known = LODE_UNMAPPED_LOG | LODE_NO_IDLE_COMPACTION | LODE_KEEP_NO_CHANGES;
         if self.flags & !known != 0 || self.reserved != 0 {
             let message =
                 "options have flags that this version of Lode does not know; leave them 0";
@@ -110,6 +133,14 @@ impl lode_options {
         if self.sync_interval_us != 0 {
             options = options.sync_interval(Duration::from_micros(self.sync_interval_us));
         }
+        let ends_changes = self.flags & LODE_KEEP_NO_CHANGES != 0;
+        if ends_changes && self.kept_changes_bytes != 0 {
+            let message = "options have LODE_KEEP_NO_CHANGES and kept_changes_bytes; leave one out";
+            return Err(Failure::argument(message));
+        }
+        if ends_changes || self.kept_changes_bytes != 0 {
+            options = options.keep_changes(self.kept_changes_bytes);
+        }
         Ok(options)
     }
 
@@ -129,6 +160,10 @@ impl lode_options {
     pub(crate) fn in_memory(&self) -> Result<Database> {
         if self.mode != LODE_OPEN_OR_CREATE {
             let message = "a database in memory is always new; leave the mode 0";
+            return Err(Failure::argument(message));
+        }
+        if self.kept_changes_bytes != 0 {
+            let message = "a database in memory keeps no changes; leave kept_changes_bytes 0";
             return Err(Failure::argument(message));
         }
         Ok(self.read()?.in_memory()?)

@@ -1,6 +1,7 @@
 //! Statuses: what became of a call.
 
 use lode::Error;
+use lode_volumes::Error as VolumeError;
 
 /// The outcome of a call. Zero and the small numbers are answers; all from `LODE_BAD_HANDLE` on are
 /// failures, of which `lode_error_message` says more. Later versions keep the numbers and may add
@@ -10,16 +11,17 @@ use lode::Error;
 pub enum lode_status {
     /// The call succeeded.
     LODE_OK = 0,
-    /// There is no record with this key.
+    /// There is no record, entry, property or blob with this key or name.
     LODE_NOT_FOUND = 1,
     /// There is a record with this key already, so it was not inserted.
     LODE_EXISTS = 2,
-    /// There are no more rows, or names.
+    /// There are no more rows, names, bytes or changes.
     LODE_END = 3,
 
     /// A handle was freed already, or was never made.
     LODE_BAD_HANDLE = 10,
-    /// Another thread is using a transaction or a cursor, which one at a time may use.
+    /// Another thread is using a transaction, a cursor or another object that one at a time may
+    /// use.
     LODE_BUSY = 11,
     /// A pointer is null, or a number is not possible.
     LODE_BAD_ARGUMENT = 12,
@@ -70,9 +72,9 @@ pub enum lode_status {
     LODE_NO_COLUMN = 55,
     /// There are more or fewer values than columns.
     LODE_VALUE_COUNT = 56,
-    /// A value does not fit its column.
+    /// A value does not fit its column, or the type of a property.
     LODE_VALUE_MISFIT = 57,
-    /// A value is too long for its column.
+    /// A value is too long for its column, or for a property.
     LODE_VALUE_TOO_LONG = 58,
     /// A record is too long.
     LODE_RECORD_TOO_LONG = 59,
@@ -146,6 +148,36 @@ pub enum lode_status {
     LODE_CHANGES_GONE = 108,
     /// A position is none of the database.
     LODE_OTHER_POSITION = 109,
+
+    /// A name of an entry or of a property is not possible: it is empty, too long, has a `/`, or is
+    /// `.` or `..`.
+    LODE_INVALID_NAME = 120,
+    /// There is no entry that an operation is to change.
+    LODE_NO_ENTRY = 121,
+    /// A child of the entry has that name already.
+    LODE_NAME_TAKEN = 122,
+    /// An entry has children, so it is not unlinked.
+    LODE_NOT_EMPTY = 123,
+    /// The entry was unlinked since it was opened.
+    LODE_GONE = 124,
+    /// An entry cannot be moved below itself.
+    LODE_INTO_ITSELF = 125,
+    /// A property cannot expire as late as that.
+    LODE_EXPIRY_TOO_FAR = 126,
+    /// The database in a directory is no volume.
+    LODE_NOT_A_VOLUME = 127,
+    /// The database in a directory has no volume yet.
+    LODE_NO_VOLUME = 128,
+    /// A volume is mounted in another storage.
+    LODE_CLAIMED = 129,
+    /// An entry of the volume is mounted at this path already.
+    LODE_ALREADY_MOUNTED = 130,
+    /// No volume is mounted at a path or above it, or this one is not.
+    LODE_NOT_MOUNTED = 131,
+    /// Volumes were mounted or unmounted since the entry was opened. Open it again.
+    LODE_MOUNTS_CHANGED = 132,
+    /// Some volumes of a storage have a change and others do not; the message names them.
+    LODE_PARTIAL = 133,
 }
 
 use lode_status as is;
@@ -217,6 +249,20 @@ const WORDS: &[(lode_status, &std::ffi::CStr)] = &[
     (is::LODE_CHANGES_NOT_KEPT, c"changes_not_kept"),
     (is::LODE_CHANGES_GONE, c"changes_gone"),
     (is::LODE_OTHER_POSITION, c"other_position"),
+    (is::LODE_INVALID_NAME, c"invalid_name"),
+    (is::LODE_NO_ENTRY, c"no_entry"),
+    (is::LODE_NAME_TAKEN, c"name_taken"),
+    (is::LODE_NOT_EMPTY, c"not_empty"),
+    (is::LODE_GONE, c"gone"),
+    (is::LODE_INTO_ITSELF, c"into_itself"),
+    (is::LODE_EXPIRY_TOO_FAR, c"expiry_too_far"),
+    (is::LODE_NOT_A_VOLUME, c"not_a_volume"),
+    (is::LODE_NO_VOLUME, c"no_volume"),
+    (is::LODE_CLAIMED, c"claimed"),
+    (is::LODE_ALREADY_MOUNTED, c"already_mounted"),
+    (is::LODE_NOT_MOUNTED, c"not_mounted"),
+    (is::LODE_MOUNTS_CHANGED, c"mounts_changed"),
+    (is::LODE_PARTIAL, c"partial"),
 ];
 
 impl lode_status {
@@ -225,6 +271,37 @@ impl lode_status {
         let code = error.code().as_bytes();
         let found = WORDS.iter().find(|(_, word)| word.to_bytes() == code);
         found.map_or(is::LODE_OTHER, |(status, _)| *status)
+    }
+
+    /// Returns the status of a failure of a volume.
+    pub(crate) fn of_volume(error: &VolumeError) -> Self {
+        match error {
+            VolumeError::Database(error) => Self::of(error),
+            VolumeError::InvalidName { .. } => is::LODE_INVALID_NAME,
+            VolumeError::NoEntry { .. } => is::LODE_NO_ENTRY,
+            VolumeError::NameTaken { .. } => is::LODE_NAME_TAKEN,
+            VolumeError::NotEmpty { .. } => is::LODE_NOT_EMPTY,
+            VolumeError::Gone { .. } => is::LODE_GONE,
+            VolumeError::IntoItself { .. } => is::LODE_INTO_ITSELF,
+            VolumeError::ValueTooLong { .. } => is::LODE_VALUE_TOO_LONG,
+            VolumeError::OtherKind { .. } => is::LODE_VALUE_MISFIT,
+            VolumeError::ExpiryTooFar { .. } => is::LODE_EXPIRY_TOO_FAR,
+            VolumeError::ReadOnly { .. } => is::LODE_READ_ONLY,
+            VolumeError::OtherVolume { .. } => is::LODE_OTHER_DATABASE,
+            VolumeError::NotAVolume { .. } => is::LODE_NOT_A_VOLUME,
+            VolumeError::NoVolume { .. } => is::LODE_NO_VOLUME,
+            VolumeError::Layout { .. } => is::LODE_VERSION,
+            VolumeError::Corrupt { .. } => is::LODE_CORRUPT,
+            VolumeError::Conflict { .. } => is::LODE_CONFLICT,
+            VolumeError::Claimed { .. } => is::LODE_CLAIMED,
+            VolumeError::AlreadyMounted { .. } => is::LODE_ALREADY_MOUNTED,
+            VolumeError::NotMounted { .. } => is::LODE_NOT_MOUNTED,
+            VolumeError::MountsChanged { .. } => is::LODE_MOUNTS_CHANGED,
+            VolumeError::Partial { .. } => is::LODE_PARTIAL,
+            VolumeError::Stream { .. } => is::LODE_IO,
+            // Nothing here imports lines.
+            _ => is::LODE_OTHER,
+        }
     }
 
     /// Returns the word for a number.
@@ -237,6 +314,9 @@ impl lode_status {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The numbers of statuses that errors of `lode` have.
+    const OF_LODE: std::ops::Range<i32> = 30..120;
 
     /// Returns the words for errors in the sources of Lode.
     fn codes() -> Vec<String> {
@@ -256,8 +336,25 @@ mod tests {
             let known = WORDS.iter().filter(|(_, word)| word.to_bytes() == code.as_bytes());
             assert_eq!(known.count(), 1, "{code} has no status, or several");
         }
-        let own = WORDS.iter().filter(|(status, _)| (*status as i32) < 30).count();
+        let own = WORDS.iter().filter(|(status, _)| !OF_LODE.contains(&(*status as i32))).count();
         assert_eq!(WORDS.len(), codes.len() + own, "a word is of no error");
+    }
+
+    #[test]
+    fn each_error_of_volumes_has_a_status() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../lode-volumes/src/error.rs");
+        let source = std::fs::read_to_string(path).expect("the source of volumes is there");
+        let start = source.find("pub enum Error {").expect("the errors");
+        let end = source[start..].find("\n}\n").expect("their end");
+        let variants = source[start..start + end].lines().filter_map(|line| {
+            let name = line.strip_prefix("    ")?.strip_suffix(" {")?;
+            name.starts_with(char::is_uppercase).then_some(name)
+        });
+        let missing = |name: &&str| {
+            !include_str!("status.rs").contains(&format!("VolumeError::{name} {{ .. }} =>"))
+        };
+        let missing: Vec<_> = variants.filter(missing).collect();
+        assert_eq!(missing, ["Line"], "only imports have errors of lines");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::argument::{array, out, room, text};
 use crate::column::{key_kind, lode_column, lode_key_kind, lode_table_sizes, schema};
 use crate::database::write_words;
 use crate::failure::{Failure, Result, guarded};
-use crate::objects::{lode_database, lode_table};
+use crate::objects::{OpenTable, lode_database, lode_table};
 use crate::status::lode_status::{self, LODE_NO_COLUMN, LODE_OK};
 
 /// Creates a table. That is durable at every level but `LODE_DURABILITY_NONE`.
@@ -33,7 +33,7 @@ pub unsafe extern "C" fn lode_create_table(
         let out = out!(table);
         let schema = schema(text!(name, name_size), array!(columns, count))?;
         let created = database.share()?.create_table(&schema, key_kind(kind)?)?;
-        out.set(lode_table::new(created)?);
+        out.set(lode_table::new(OpenTable::new(created))?);
         Ok(LODE_OK)
     })
 }
@@ -52,7 +52,7 @@ pub unsafe extern "C" fn lode_open_table(
     guarded(|| {
         let out = out!(table);
         let opened = database.share()?.table(text!(name, name_size))?;
-        out.set(lode_table::new(opened)?);
+        out.set(lode_table::new(OpenTable::new(opened))?);
         Ok(LODE_OK)
     })
 }
@@ -70,7 +70,7 @@ pub unsafe extern "C" fn lode_clear_table(
     guarded(|| {
         let out = out!(table);
         let cleared = database.share()?.clear_table(text!(name, name_size))?;
-        out.set(lode_table::new(cleared)?);
+        out.set(lode_table::new(OpenTable::new(cleared))?);
         Ok(LODE_OK)
     })
 }

@@ -15,7 +15,7 @@ pub unsafe extern "C" fn lode_begin(
 ) -> lode_status {
     guarded(|| {
         let out = out!(transaction);
-        out.set(lode_transaction::new(database.share()?.begin())?);
+        out.set(lode_transaction::new(OpenTransaction::new(database.share()?.begin()))?);
         Ok(LODE_OK)
     })
 }
@@ -31,7 +31,7 @@ pub unsafe extern "C" fn lode_begin_at(
     guarded(|| {
         let out = out!(transaction);
         let begun = database.share()?.begin_at(&*snapshot.share()?);
-        out.set(lode_transaction::new(begun)?);
+        out.set(lode_transaction::new(OpenTransaction::new(begun))?);
         Ok(LODE_OK)
     })
 }

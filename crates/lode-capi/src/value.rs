@@ -40,6 +40,14 @@ pub struct lode_bytes {
     pub size: usize,
 }
 
+impl lode_bytes {
+    /// Makes the bytes for C of those of Lode, which it points to; null for none.
+    pub(crate) fn of(bytes: Option<&[u8]>) -> Self {
+        let none = Self { data: std::ptr::null(), size: 0 };
+        bytes.map_or(none, |bytes| Self { data: address(bytes), size: bytes.len() })
+    }
+}
+
 /// A signed number of 128 bits in two's complement.
 #[derive(Clone, Copy)]
 #[repr(C)]
@@ -92,48 +100,77 @@ impl lode_value {
     /// `LODE_BAD_ARGUMENT`, `LODE_NOT_UTF8`, `LODE_VALUE_MISFIT`; what does not fit the column is
     /// left to the packing of it.
     pub(crate) fn read(&self, column: &Column) -> Result<Value<'_>> {
+        // SAFETY: numbers are valid with any bytes.
+        unsafe {
+            match self.kind {
+                LODE_UNSIGNED => Ok(KeyPart::value(&self.data.u, column)),
+                LODE_SIGNED => Ok(KeyPart::value(&self.data.i, column)),
+                _ => self.read_other("column", &column.name),
+            }
+        }
+    }
+
+    /// Reads the value for a property.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub(crate) fn read_for_property(&self, name: &str) -> Result<Value<'_>> {
+        // SAFETY: numbers are valid with any bytes.
+        unsafe {
+            match self.kind {
+                LODE_UNSIGNED => Ok(Value::Unsigned(self.data.u)),
+                LODE_SIGNED => Ok(Value::Signed(self.data.i)),
+                _ => self.read_other("property", name),
+            }
+        }
+    }
+
+    /// Reads a value that is no whole number, for a place with a name.
+    fn read_other(&self, place: &str, name: &str) -> Result<Value<'_>> {
         // SAFETY: all fields of the union are numbers and pointers, valid with any bytes; what a
         // pointer leads to is checked by `slice`, and promised by C as the header says.
         unsafe {
             match self.kind {
                 LODE_NULL => Ok(Value::Null),
-                LODE_UNSIGNED => Ok(KeyPart::value(&self.data.u, column)),
-                LODE_SIGNED => Ok(KeyPart::value(&self.data.i, column)),
                 LODE_FLOAT => Ok(Value::Float(self.data.f)),
                 LODE_BOOL => Ok(Value::Bool(self.data.b != 0)),
                 LODE_TIMESTAMP => Ok(Value::Timestamp(self.data.i)),
-                LODE_TEXT => {
-                    let bytes = self.data.bytes;
-                    Ok(Value::Text(utf8(read_bytes(bytes)?, &column.name)?))
-                }
+                LODE_TEXT => Ok(Value::Text(utf8(read_bytes(self.data.bytes)?, name)?)),
                 LODE_BYTES => Ok(Value::Bytes(read_bytes(self.data.bytes)?)),
-                LODE_DECIMAL => self.read_decimal(column),
+                LODE_DECIMAL => self.read_decimal(place, name),
                 other => Err(Failure::argument(format!(
-                    "column {}: there is no value of kind {other}; use lode_u64, lode_text, …",
-                    column.name
+                    "{place} {name}: there is no value of kind {other}; use lode_u64, lode_text, …"
                 ))),
             }
         }
     }
 
-    fn read_decimal(&self, column: &Column) -> Result<Value<'_>> {
+    fn read_decimal(&self, place: &str, name: &str) -> Result<Value<'_>> {
         // SAFETY: numbers are valid with any bytes.
         let lode_i128 { low, high } = unsafe { self.data.decimal };
         let unscaled = i128::from(high) << 64 | i128::from(low);
         let scale = u8::try_from(self.scale).ok();
         let decimal = scale.and_then(|scale| Decimal::new(unscaled, scale));
         decimal.map(Value::Decimal).ok_or_else(|| {
-            let message = format!("column {}: a decimal has at most 38 digits", column.name);
+            let message = format!("{place} {name}: a decimal has at most 38 digits");
             Failure::new(lode_status::LODE_VALUE_MISFIT, message)
         })
     }
 
+    /// Has the value of a text or of bytes point to a copy of them.
+    pub(crate) fn move_to(&mut self, copy: *const u8) {
+        if matches!(self.kind, LODE_TEXT | LODE_BYTES) {
+            // SAFETY: of a value of these kinds it is the bytes that were written.
+            let size = unsafe { self.data.bytes }.size;
+            self.data.bytes = lode_bytes { data: copy.cast(), size };
+        }
+    }
+
     /// Makes the value for C of one of Lode, whose bytes it points to.
     pub(crate) fn of(value: Value<'_>) -> Self {
-        let none = lode_bytes { data: std::ptr::null(), size: 0 };
+        let none = lode_bytes::of(None);
         let mut made = Self { kind: LODE_NULL, scale: 0, data: lode_data { bytes: none } };
-        let bytes =
-            |bytes| lode_data { bytes: lode_bytes { data: address(bytes), size: bytes.len() } };
+        let bytes = |bytes| lode_data { bytes: lode_bytes::of(Some(bytes)) };
         (made.kind, made.data) = match value {
             Value::Unsigned(number) => (LODE_UNSIGNED, lode_data { u: number }),
             Value::Signed(number) => (LODE_SIGNED, lode_data { i: number }),

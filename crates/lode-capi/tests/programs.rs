@@ -36,13 +36,57 @@ const CPP: Program = Program {
     argument: Argument::EmptyDirectory,
     says: "C++: as it should be\n",
 };
+const VOLUMES_CPP: Program = Program {
+    source: "tests/c/volumes.cpp",
+    argument: Argument::EmptyDirectory,
+    says: "volumes in C++: as they should be\n",
+};
+const BLOBS: Program = Program {
+    source: "tests/c/blobs.c",
+    argument: Argument::EmptyDirectory,
+    says: "blobs: as they should be\n",
+};
+const BLOBS_CPP: Program = Program {
+    source: "tests/c/blobs.cpp",
+    argument: Argument::None,
+    says: "blobs in C++: as they should be\n",
+};
+const CHANGES: Program = Program {
+    source: "tests/c/changes.c",
+    argument: Argument::EmptyDirectory,
+    says: "changes: as they should be\n",
+};
+const CHANGES_CPP: Program = Program {
+    source: "tests/c/changes.cpp",
+    argument: Argument::EmptyDirectory,
+    says: "changes in C++: as they should be\n",
+};
 const CITIES: Program =
     Program { source: "examples/cities.c", argument: Argument::None, says: "Bern: 134591\n" };
+const SETTINGS: Program = Program {
+    source: "examples/settings.c",
+    argument: Argument::None,
+    says: "theme: light\ntheme: dark\ntheme: light\n",
+};
+const VOLUMES: Program = Program {
+    source: "tests/c/volumes.c",
+    argument: Argument::EmptyDirectory,
+    says: "volumes: as they should be\n",
+};
+const MISUSE_OF_VOLUMES: Program = Program {
+    source: "tests/c/misuse_volumes.c",
+    argument: Argument::None,
+    says: "misuse of volumes: refused\n",
+};
 const CROSSBENCH: Program =
     Program { source: "examples/crossbench.c", argument: Argument::EmptyDirectory, says: "/s\n" };
 
 /// The programs in C.
-const IN_C: [Program; 4] = [WHOLE, MISUSE, CITIES, CROSSBENCH];
+const IN_C: [Program; 9] =
+    [WHOLE, MISUSE, VOLUMES, MISUSE_OF_VOLUMES, BLOBS, CHANGES, CITIES, SETTINGS, CROSSBENCH];
+
+/// The programs in C++.
+const IN_CPP: [Program; 4] = [CPP, VOLUMES_CPP, BLOBS_CPP, CHANGES_CPP];
 
 fn folder() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -159,10 +203,11 @@ fn programs_in_c_run() {
 fn programs_in_cpp_run() {
     for compiler in ["g++", "clang++"].into_iter().filter(|compiler| is_there(compiler)) {
         let build = Build { compiler, flags: &["-O2"], link: Link::Shared };
-        build.run(CPP, &[]);
+        IN_CPP.iter().for_each(|program| build.run(*program, &[]));
         // As in programs that have no exceptions, and no types at run time.
         let flags = ["-O2", "-fno-exceptions", "-fno-rtti", "-Wpedantic", "-Wshadow"];
-        Build { compiler, flags: &flags, link: Link::Shared }.run(CPP, &[]);
+        let build = Build { compiler, flags: &flags, link: Link::Shared };
+        IN_CPP.iter().for_each(|program| build.run(*program, &[]));
     }
 }
 
@@ -198,7 +243,8 @@ fn sanitizers_find_nothing() {
         }
         let build = Build { compiler, flags: &flags, link: Link::Shared };
         IN_C.iter().for_each(|program| build.run(*program, &[]));
-        Build { compiler: cpp, flags: &flags, link: Link::Shared }.run(CPP, &[]);
+        let build = Build { compiler: cpp, flags: &flags, link: Link::Shared };
+        IN_CPP.iter().for_each(|program| build.run(*program, &[]));
     }
 }
 
@@ -210,5 +256,6 @@ fn valgrind_finds_nothing() {
     let runner = ["valgrind", "-q", "--error-exitcode=9", "--leak-check=full"];
     let build = Build { compiler: "gcc", flags: &["-O1", "-g"], link: Link::Shared };
     IN_C.iter().for_each(|program| build.run(*program, &runner));
-    Build { compiler: "g++", flags: &["-O1", "-g"], link: Link::Shared }.run(CPP, &runner);
+    let build = Build { compiler: "g++", flags: &["-O1", "-g"], link: Link::Shared };
+    IN_CPP.iter().for_each(|program| build.run(*program, &runner));
 }

@@ -135,6 +135,7 @@ fn options_of(spec: &OpenSpec) -> Result<lode_options> {
         flags: flag("map_log", LODE_UNMAPPED_LOG)
             | flag("compact_when_idle", LODE_NO_IDLE_COMPACTION),
         reserved: 0,
+        kept_changes_bytes: 0,
     })
 }
 

@@ -1,18 +1,7 @@
-/* Everything of lode.hpp, once at least: argv[1] is an empty directory. */
-#include <cstdio>
-#include <cstdlib>
+/* Databases and tables of lode.hpp, once at least: argv[1] is an empty directory. */
 #include <type_traits>
 
-#include "lode.hpp"
-
-#define CHECK(condition)                                                                           \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            std::fprintf(stderr, "%s:%d: not so: %s: %s\n", __FILE__, __LINE__, #condition,        \
-                         lode_error_message());                                                    \
-            std::exit(1);                                                                          \
-        }                                                                                          \
-    } while (0)
+#include "check.hpp"
 
 static_assert(!std::is_copy_constructible_v<lode::database>);
 static_assert(std::is_nothrow_move_constructible_v<lode::table>);

@@ -1,17 +1,11 @@
-//! The objects that handles stand for.
+//! Databases, tables, and what several calls read or write in them.
 
 use lode::{ColumnId, Cursor, Database, ReadTable, Savepoint, Snapshot, Table, Transaction};
 
+use super::{kind, lock, share};
 use crate::failure::{Failure, Result};
-use crate::handles::{ExclusiveRegistry, Locked, Shared, SharedRegistry, kind_of};
+use crate::handles::kind_of;
 use crate::status::lode_status;
-
-/// The number of the kind of an object, in its handle.
-const DATABASE: u8 = 1;
-const TABLE: u8 = 2;
-const TRANSACTION: u8 = 3;
-const SNAPSHOT: u8 = 4;
-const CURSOR: u8 = 5;
 
 /// An open database. Any number of threads may use one at the same time.
 ///
@@ -92,92 +86,29 @@ pub(crate) struct OpenTable {
     pub(crate) payload_bytes: Option<usize>,
 }
 
-static DATABASES: SharedRegistry<Database> = SharedRegistry::new(DATABASE);
-static TABLES: SharedRegistry<OpenTable> = SharedRegistry::new(TABLE);
-static TRANSACTIONS: ExclusiveRegistry<OpenTransaction> = ExclusiveRegistry::new(TRANSACTION);
-static SNAPSHOTS: SharedRegistry<Snapshot> = SharedRegistry::new(SNAPSHOT);
-static CURSORS: ExclusiveRegistry<OpenCursor> = ExclusiveRegistry::new(CURSOR);
+share!(lode_database: Database, DATABASE, "database");
+share!(lode_table: OpenTable, TABLE, "table");
+lock!(lode_transaction: OpenTransaction, TRANSACTION, "transaction");
+share!(lode_snapshot: Snapshot, SNAPSHOT, "snapshot");
+lock!(lode_cursor: OpenCursor, CURSOR, "cursor");
 
-fn too_many<T>(_: T) -> Failure {
-    Failure::new(lode_status::LODE_OTHER, "there are too many handles; free some")
-}
-
-impl lode_database {
-    pub(crate) fn new(database: Database) -> Result<Self> {
-        Ok(Self { id: DATABASES.insert(database).map_err(too_many)? })
-    }
-
-    pub(crate) fn share(self) -> Result<Shared<'static, Database>> {
-        DATABASES.share(self.id).map_err(|why| Failure::unusable("database", why))
-    }
-
-    pub(crate) fn free(self) -> Result<()> {
-        DATABASES.free(self.id).map_err(|why| Failure::unusable("database", why))
-    }
-}
-
-impl lode_table {
-    pub(crate) fn new(table: Table) -> Result<Self> {
+impl OpenTable {
+    pub(crate) fn new(table: Table) -> Self {
         let schema = table.schema();
         let payload_bytes = (!schema.is_variable()).then(|| schema.payload_size());
-        let open = OpenTable { table, payload_bytes };
-        Ok(Self { id: TABLES.insert(open).map_err(too_many)? })
+        Self { table, payload_bytes }
     }
+}
 
-    #[inline]
-    pub(crate) fn share(self) -> Result<Shared<'static, OpenTable>> {
-        TABLES.share(self.id).map_err(|why| Failure::unusable("table", why))
-    }
-
-    pub(crate) fn free(self) -> Result<()> {
-        TABLES.free(self.id).map_err(|why| Failure::unusable("table", why))
+impl OpenTransaction {
+    pub(crate) fn new(transaction: Transaction) -> Self {
+        Self { transaction, savepoints: Vec::new(), next: 1 }
     }
 }
 
 impl lode_transaction {
-    pub(crate) fn new(transaction: Transaction) -> Result<Self> {
-        let open = OpenTransaction { transaction, savepoints: Vec::new(), next: 1 };
-        Ok(Self { id: TRANSACTIONS.insert(open).map_err(too_many)? })
-    }
-
     pub(crate) fn is_none(self) -> bool {
         self.id == 0
-    }
-
-    pub(crate) fn lock(self) -> Result<Locked<'static, OpenTransaction>> {
-        TRANSACTIONS.lock(self.id).map_err(|why| Failure::unusable("transaction", why))
-    }
-
-    pub(crate) fn take(self) -> Result<OpenTransaction> {
-        TRANSACTIONS.take(self.id).map_err(|why| Failure::unusable("transaction", why))
-    }
-}
-
-impl lode_snapshot {
-    pub(crate) fn new(snapshot: Snapshot) -> Result<Self> {
-        Ok(Self { id: SNAPSHOTS.insert(snapshot).map_err(too_many)? })
-    }
-
-    pub(crate) fn share(self) -> Result<Shared<'static, Snapshot>> {
-        SNAPSHOTS.share(self.id).map_err(|why| Failure::unusable("snapshot", why))
-    }
-
-    pub(crate) fn free(self) -> Result<()> {
-        SNAPSHOTS.free(self.id).map_err(|why| Failure::unusable("snapshot", why))
-    }
-}
-
-impl lode_cursor {
-    pub(crate) fn new(cursor: OpenCursor) -> Result<Self> {
-        Ok(Self { id: CURSORS.insert(cursor).map_err(too_many)? })
-    }
-
-    pub(crate) fn lock(self) -> Result<Locked<'static, OpenCursor>> {
-        CURSORS.lock(self.id).map_err(|why| Failure::unusable("cursor", why))
-    }
-
-    pub(crate) fn free(self) -> Result<()> {
-        CURSORS.take(self.id).map(drop).map_err(|why| Failure::unusable("cursor", why))
     }
 }
 
@@ -197,8 +128,8 @@ impl lode_view {
             return work(table);
         }
         match kind_of(self.id) {
-            SNAPSHOT => work(&table.at(&*lode_snapshot { id: self.id }.share()?)),
-            TRANSACTION => {
+            kind::SNAPSHOT => work(&table.at(&*lode_snapshot { id: self.id }.share()?)),
+            kind::TRANSACTION => {
                 let open = lode_transaction { id: self.id }.lock()?;
                 work(&table.within(&open.transaction))
             }
