@@ -253,6 +253,8 @@ impl Drop for Watch {
 pub struct Watching {
     queue: Arc<Queue>,
     thread: Option<JoinHandle<()>>,
+    /// The process that has the thread.
+    process: u32,
 }
 
 impl Watching {
@@ -263,13 +265,17 @@ impl Watching {
         let queue = Arc::clone(&watch.queue);
         let thread = std::thread::Builder::new().name("lode-watch".into());
         let thread = thread.spawn(move || watch.for_each(&mut callback))?;
-        Ok(Self { queue, thread: Some(thread) })
+        Ok(Self { queue, thread: Some(thread), process: std::process::id() })
     }
 }
 
 impl Drop for Watching {
-    /// Waits for the callback, unless it is the one that drops this.
+    /// Waits for the callback, unless it is the one that drops this, or is of another process.
     fn drop(&mut self) {
+        if std::process::id() != self.process {
+            std::mem::forget(self.thread.take());
+            return;
+        }
         {
             let mut state = lock(&self.queue.state);
             state.events.clear();

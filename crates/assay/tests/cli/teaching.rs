@@ -58,9 +58,7 @@ fn is_of_faults(options: &str) -> bool {
 
 #[test]
 fn crashes_find_bugs() {
-    find(|options| {
-        !is_of_threads(options) && !is_of_faults(options) && !is_of_isolation(options)
-    });
+    find(|options| !is_of_threads(options) && !is_of_faults(options) && !is_of_isolation(options));
 }
 
 #[test]

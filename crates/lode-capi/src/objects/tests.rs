@@ -40,7 +40,7 @@ fn each_kind_of_handle_has_a_number_of_its_own() {
         lode_links::new(OpenLinks { names, last: String::new() }).map(|handle| handle.id),
         lode_properties::new(OpenProperties { properties, last: None }).map(|handle| handle.id),
         lode_entry::new(OpenEntry::Volume(entry)).map(|handle| handle.id),
-        lode_volume::new(OpenVolume::new(volume)).map(|handle| handle.id),
+        lode_volume::new(volume).map(|handle| handle.id),
         lode_storage::new(Storage::new()).map(|handle| handle.id),
     ];
     let kinds: BTreeSet<_> = ids.iter().flatten().map(|id| kind_of(*id)).collect();

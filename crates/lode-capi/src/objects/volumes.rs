@@ -59,23 +59,6 @@ pub struct lode_properties {
     pub id: u64,
 }
 
-/// A volume, with the process that has opened it.
-pub(crate) struct OpenVolume {
-    pub(crate) volume: Volume,
-    process: u32,
-}
-
-impl OpenVolume {
-    pub(crate) fn new(volume: Volume) -> Self {
-        Self { volume, process: std::process::id() }
-    }
-
-    /// Returns true in a process that was forked since, which lacks the volume's thread.
-    pub(crate) fn is_forked(&self) -> bool {
-        self.process != std::process::id()
-    }
-}
-
 /// An entry of a volume, or of a storage.
 pub(crate) enum OpenEntry {
     Volume(Entry),
@@ -94,7 +77,7 @@ pub(crate) struct OpenProperties {
     pub(crate) last: Option<(String, Value)>,
 }
 
-share!(lode_volume: OpenVolume, VOLUME, "volume");
+share!(lode_volume: Volume, VOLUME, "volume");
 share!(lode_entry: OpenEntry, ENTRY, "entry");
 share!(lode_storage: Storage, STORAGE, "storage");
 lock!(lode_links: OpenLinks, LINKS, "list of children");

@@ -31,7 +31,7 @@ pub unsafe extern "C" fn lode_open_entry(
 ) -> lode_status {
     guarded(|| {
         let (out, path) = (out!(entry), text!(path, path_size));
-        let found = volume.share()?.volume.entry(path)?;
+        let found = volume.share()?.entry(path)?;
         give(found.map(OpenEntry::Volume), &out)
     })
 }
@@ -47,7 +47,7 @@ pub unsafe extern "C" fn lode_create_entry(
 ) -> lode_status {
     guarded(|| {
         let (out, path) = (out!(entry), text!(path, path_size));
-        let created = volume.share()?.volume.create_entry(path)?;
+        let created = volume.share()?.create_entry(path)?;
         give(Some(OpenEntry::Volume(created)), &out)
     })
 }

@@ -8,9 +8,11 @@ mod storage;
 
 use std::ffi::c_char;
 
+use lode_volumes::Volume;
+
 use crate::argument::{Out, bytes, optional_out, out, path, structure};
 use crate::failure::{Result, guarded};
-use crate::objects::{OpenVolume, lode_volume};
+use crate::objects::lode_volume;
 use crate::status::lode_status::{self, LODE_OK};
 use options::{DEFAULT, lode_volume_options};
 
@@ -53,7 +55,7 @@ pub unsafe extern "C" fn lode_open_volume_in_memory(
 }
 
 fn give(volume: lode_volumes::Volume, out: &Out<lode_volume>) -> Result<lode_status> {
-    out.set(lode_volume::new(OpenVolume::new(volume))?);
+    out.set(lode_volume::new(volume)?);
     Ok(LODE_OK)
 }
 
@@ -69,16 +71,8 @@ fn give(volume: lode_volumes::Volume, out: &Out<lode_volume>) -> Result<lode_sta
 #[unsafe(no_mangle)]
 pub extern "C" fn lode_close_volume(volume: lode_volume) -> lode_status {
     guarded(|| {
-        let (open, is_forked) = {
-            let open = volume.share()?;
-            (open.volume.clone(), open.is_forked())
-        };
+        let open = Volume::clone(&*volume.share()?);
         volume.free()?;
-        if is_forked {
-            // Dropped, it would wait for a thread that only the other process has.
-            std::mem::forget(open);
-            return Err(lode::Error::Forked.into());
-        }
         open.close()?;
         Ok(LODE_OK)
     })
@@ -88,7 +82,7 @@ pub extern "C" fn lode_close_volume(volume: lode_volume) -> lode_status {
 /// `lode_flush` does.
 #[unsafe(no_mangle)]
 pub extern "C" fn lode_flush_volume(volume: lode_volume) -> lode_status {
-    guarded(|| Ok(volume.share()?.volume.flush().map(|()| LODE_OK)?))
+    guarded(|| Ok(volume.share()?.flush().map(|()| LODE_OK)?))
 }
 
 /// Removes all properties that have expired, as the volume's thread does at its interval, and
@@ -98,7 +92,7 @@ pub extern "C" fn lode_flush_volume(volume: lode_volume) -> lode_status {
 pub unsafe extern "C" fn lode_sweep_volume(volume: lode_volume, removed: *mut u64) -> lode_status {
     guarded(|| {
         let out = optional_out!(removed);
-        out.set(volume.share()?.volume.sweep()?);
+        out.set(volume.share()?.sweep()?);
         Ok(LODE_OK)
     })
 }

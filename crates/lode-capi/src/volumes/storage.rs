@@ -92,7 +92,7 @@ pub unsafe extern "C" fn lode_mount_volume(
     guarded(|| {
         let path = text!(path, path_size);
         let mount = structure!(mount, mount_size).unwrap_or(WHOLE);
-        mount.mount(&*storage.share()?, path, &volume.share()?.volume)?;
+        mount.mount(&*storage.share()?, path, &*volume.share()?)?;
         Ok(LODE_OK)
     })
 }
@@ -115,7 +115,7 @@ pub unsafe extern "C" fn lode_unmount_volume(
 ) -> lode_status {
     guarded(|| {
         let (path, entry) = (text!(path, path_size), text!(entry, entry_size));
-        storage.share()?.unmount(path, &volume.share()?.volume, entry)?;
+        storage.share()?.unmount(path, &*volume.share()?, entry)?;
         Ok(LODE_OK)
     })
 }

@@ -15,6 +15,8 @@ pub(crate) struct Shared {
     core: Arc<Core>,
     alarm: Arc<Alarm>,
     sweeper: Mutex<Option<JoinHandle<()>>>,
+    /// The process that opened it, which alone has the thread.
+    process: u32,
 }
 
 impl Deref for Shared {
@@ -40,7 +42,8 @@ impl Shared {
             }
         });
         let sweeper = sweeper.map_err(|error| Error::stream("start a thread", error))?;
-        Ok(Self { core, alarm, sweeper: Mutex::new(Some(sweeper)) })
+        let process = std::process::id();
+        Ok(Self { core, alarm, sweeper: Mutex::new(Some(sweeper)), process })
     }
 
     pub(crate) fn core(&self) -> &Arc<Core> {
@@ -69,8 +72,16 @@ impl Shared {
         self.keep_time(self.time.now())
     }
 
-    /// Closes the volume. It is closed after an error, too.
+    /// Returns true in the process that opened it, and not in a child that was forked from that.
+    fn is_here(&self) -> bool {
+        std::process::id() == self.process
+    }
+
+    /// Closes the volume. It is closed after an error, too, but for `Forked`.
     pub(crate) fn close(&self) -> Result<()> {
+        if !self.is_here() {
+            return Err(lode::Error::Forked.into());
+        }
         self.end();
         let finished = self.finish();
         self.watchers.close();
@@ -81,6 +92,11 @@ impl Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
+        if !self.is_here() {
+            // The thread is of another process, and so may be what holds a lock.
+            std::mem::forget(std::mem::take(&mut self.sweeper));
+            return;
+        }
         if self.end() {
             // A caller who wants to see the error closes the volume.
             let _ = self.finish();

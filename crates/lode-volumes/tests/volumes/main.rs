@@ -3,6 +3,7 @@
 mod batches;
 mod expiry;
 mod failing;
+mod forks;
 mod full_disk;
 mod json;
 mod kill;
