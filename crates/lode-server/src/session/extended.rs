@@ -100,7 +100,7 @@ impl Session<'_> {
         self.output.put(&ParameterDescription::new(prepared.oids.clone()))?;
         let columns = prepared.columns.iter();
         let fields = columns
-            .map(|column| field(&column.name, column.kind.unwrap_or(Kind::Text), Form::Text));
+            .map(|column| field(column, column.kind.unwrap_or(Kind::Text), Form::Text));
         let fields: Vec<_> = fields.collect();
         if fields.is_empty() {
             Ok(self.output.put(&NoData::new())?)

@@ -69,10 +69,22 @@ impl Token<'_> {
 
 /// Returns the tokens of a statement, without white space and comments.
 pub(crate) fn tokens(text: &str) -> Vec<Token<'_>> {
+    tokens_with(text, false)
+}
+
+/// Returns the tokens of a statement in which `[` and `]` are signs, as PostgreSQL has them, and
+/// no quotes.
+pub(crate) fn tokens_of_arrays(text: &str) -> Vec<Token<'_>> {
+    tokens_with(text, true)
+}
+
+fn tokens_with(text: &str, has_arrays: bool) -> Vec<Token<'_>> {
     let mut found = Vec::new();
     let mut at = 0;
     while let Some(first) = text[at..].chars().next() {
-        let (form, length) = token(&text[at..], first);
+        let is_sign = has_arrays && first == '[';
+        let (form, length) =
+            if is_sign { (Some(Form::Sign), 1) } else { token(&text[at..], first) };
         if let Some(form) = form {
             found.push(Token { form, text: &text[at..at + length], start: at });
         }
