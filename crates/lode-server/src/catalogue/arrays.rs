@@ -163,8 +163,7 @@ impl Aggregate<Vec<Option<String>>, Option<String>> for Gathering {
 /// Adds functions of arrays to a connection.
 pub(super) fn add_arrays(connection: &Connection) -> Result<()> {
     connection.create_scalar_function("array", -1, FLAGS, |context| {
-        let elements: Vec<_> =
-            (0..context.len()).map(|at| element(context.get_raw(at))).collect();
+        let elements: Vec<_> = (0..context.len()).map(|at| element(context.get_raw(at))).collect();
         Ok(Array::text(elements.iter().map(Option::as_deref)))
     })?;
     connection.create_scalar_function("array_at", 2, FLAGS, |context| {

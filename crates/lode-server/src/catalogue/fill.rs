@@ -70,9 +70,7 @@ pub(super) fn number(name: &str) -> i64 {
 /// Returns the modifier of a column's type: for decimals, how many digits they have.
 pub(super) fn modifier(kind: Type) -> i32 {
     match kind {
-        Type::Decimal { precision, scale } => {
-            (i32::from(precision) << 16 | i32::from(scale)) + 4
-        }
+        Type::Decimal { precision, scale } => (i32::from(precision) << 16 | i32::from(scale)) + 4,
         _ => -1,
     }
 }

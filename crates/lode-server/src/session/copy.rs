@@ -262,9 +262,7 @@ impl<'c> Session<'c> {
                 return Err(Refusal::new(refusal::NOT_UTF8, line).into());
             };
             let done = match message {
-                PgWireFrontendMessage::CopyData(piece) => {
-                    reader.take(&piece.data, &mut target)
-                }
+                PgWireFrontendMessage::CopyData(piece) => reader.take(&piece.data, &mut target),
                 PgWireFrontendMessage::CopyDone(_) => {
                     reader.end(&mut target).map_err(|fault| target.fault(fault))?;
                     return Ok(target.rows);

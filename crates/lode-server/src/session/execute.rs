@@ -67,8 +67,8 @@ impl<'c> Portal<'c> {
     /// Returns the description of the rows, if there are any.
     pub(super) fn description(&self) -> Option<RowDescription> {
         let columns = self.prepared.columns.iter().zip(&self.kinds).zip(&self.forms);
-        let fields = columns
-            .map(|((column, kind), form)| field(column, kind.unwrap_or(Kind::Text), *form));
+        let fields =
+            columns.map(|((column, kind), form)| field(column, kind.unwrap_or(Kind::Text), *form));
         let fields: Vec<_> = fields.collect();
         (!fields.is_empty()).then(|| RowDescription::new(fields))
     }

@@ -136,13 +136,13 @@ fn set(format: &mut Format, name: &Token<'_>, value: Option<&Token<'_>>) -> Resu
     let is = |word: &str| name.is_word(word);
     if is("FORMAT") {
         let value = value.map(Token::content).unwrap_or_default().to_ascii_lowercase();
-        format.is_binary = value == "binary";
+        format.is_binary |= value == "binary";
         if !matches!(&value[..], "csv" | "text" | "binary") {
             let line = format!("there is no COPY format \"{value}\"; use csv, text or binary");
             return Err(Refusal::new(INVALID_SETTING, line));
         }
     } else if is("CSV") || is("BINARY") {
-        format.is_binary = is("BINARY");
+        format.is_binary |= is("BINARY");
         return Ok(0);
     } else if is("HEADER") {
         let off = value.is_some_and(|value| {

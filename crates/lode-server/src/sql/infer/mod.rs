@@ -11,9 +11,9 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use crate::sql::infer::results::items;
-pub(crate) use literals::is_literal;
 use crate::sql::tokens::{Form, Token, closing, opening};
 use crate::types::Kind;
+pub(crate) use literals::is_literal;
 
 /// The columns of a table, in their order.
 pub(crate) type Columns = Vec<(String, Kind)>;

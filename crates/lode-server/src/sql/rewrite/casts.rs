@@ -43,7 +43,11 @@ const NAMES: [&str; 6] =
 const FOUND: [&str; 2] = ["regclass", "regtype"];
 
 /// Casts what was written last.
-pub(super) fn cast(result: &mut Rewritten, placed: &mut Vec<Placed<'_>>, name: &str) -> Result<(), Refusal> {
+pub(super) fn cast(
+    result: &mut Rewritten,
+    placed: &mut Vec<Placed<'_>>,
+    name: &str,
+) -> Result<(), Refusal> {
     let Some(last) = placed.last() else { return Ok(()) };
     if name.ends_with(ARRAY) {
         // Arrays are texts, and only the catalogue has them.
@@ -83,7 +87,12 @@ pub(super) fn cast(result: &mut Rewritten, placed: &mut Vec<Placed<'_>>, name: &
 }
 
 /// Puts text before and after the operand that was written last.
-pub(super) fn wrap(result: &mut Rewritten, placed: &mut Vec<Placed<'_>>, before: &str, after: &str) {
+pub(super) fn wrap(
+    result: &mut Rewritten,
+    placed: &mut Vec<Placed<'_>>,
+    before: &str,
+    after: &str,
+) {
     let first = primary(placed);
     result.text.insert_str(placed[first].start, before);
     result.text += after;
