@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use rusqlite::functions::{Aggregate, Context, FunctionFlags};
 use rusqlite::types::{Value, ValueRef};
-use rusqlite::{Connection, Result};
+use rusqlite::{Connection, Error, Result};
 
 const FLAGS: FunctionFlags = FunctionFlags::SQLITE_UTF8;
 
@@ -138,25 +138,37 @@ fn element(value: ValueRef<'_>) -> Option<String> {
     }
 }
 
+/// The most bytes of an array that is gathered, with what each element needs besides.
+const MOST_BYTES: usize = 16 << 20;
+
 /// `array_agg`
 struct Gathering;
 
-impl Aggregate<Vec<Option<String>>, Option<String>> for Gathering {
-    fn init(&self, _: &mut Context<'_>) -> Result<Vec<Option<String>>> {
-        Ok(Vec::new())
+/// The elements so far, and their bytes.
+#[derive(Default)]
+struct Gathered {
+    elements: Vec<Option<String>>,
+    bytes: usize,
+}
+
+impl Aggregate<Gathered, Option<String>> for Gathering {
+    fn init(&self, _: &mut Context<'_>) -> Result<Gathered> {
+        Ok(Gathered::default())
     }
 
-    fn step(&self, context: &mut Context<'_>, found: &mut Vec<Option<String>>) -> Result<()> {
-        found.push(element(context.get_raw(0)));
+    fn step(&self, context: &mut Context<'_>, found: &mut Gathered) -> Result<()> {
+        let element = element(context.get_raw(0));
+        found.bytes += size_of::<Option<String>>() + element.as_ref().map_or(0, String::len);
+        if found.bytes > MOST_BYTES {
+            let line = format!("array_agg makes arrays of at most {MOST_BYTES} bytes");
+            return Err(Error::UserFunctionError(line.into()));
+        }
+        found.elements.push(element);
         Ok(())
     }
 
-    fn finalize(
-        &self,
-        _: &mut Context<'_>,
-        found: Option<Vec<Option<String>>>,
-    ) -> Result<Option<String>> {
-        Ok(found.map(|found| Array::text(found.iter().map(Option::as_deref))))
+    fn finalize(&self, _: &mut Context<'_>, found: Option<Gathered>) -> Result<Option<String>> {
+        Ok(found.map(|found| Array::text(found.elements.iter().map(Option::as_deref))))
     }
 }
 

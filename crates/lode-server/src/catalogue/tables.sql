@@ -113,17 +113,17 @@ CREATE VIEW pg_catalog.pg_indexes AS
     SELECT 'public' AS schemaname, t.relname AS tablename, i.relname AS indexname, definition AS indexdef
     FROM pg_index JOIN pg_class AS i ON i.oid = indexrelid JOIN pg_class AS t ON t.oid = indrelid;
 CREATE VIEW pg_catalog.pg_settings AS
-    SELECT key AS name, atom AS setting, NULL AS unit, 'Lode' AS category, NULL AS short_desc, NULL AS extra_desc,
-           'user' AS context, 'string' AS vartype, 'default' AS source, NULL AS min_val, NULL AS max_val,
-           NULL AS enumvals, atom AS boot_val, atom AS reset_val
+    SELECT CAST(key AS TEXT) AS name, CAST(atom AS TEXT) AS setting, CAST(NULL AS TEXT) AS unit, 'Lode' AS category,
+           CAST(NULL AS TEXT) AS short_desc, CAST(NULL AS TEXT) AS extra_desc, 'user' AS context,
+           'string' AS vartype, 'default' AS source, CAST(NULL AS TEXT) AS min_val, CAST(NULL AS TEXT) AS max_val,
+           CAST(NULL AS TEXT) AS enumvals, CAST(atom AS TEXT) AS boot_val, CAST(atom AS TEXT) AS reset_val
     FROM json_each(settings_json());
 CREATE VIEW pg_catalog.pg_stat_activity AS
     SELECT 1 AS datid, 'lode' AS datname, pg_backend_pid() AS pid, 10 AS usesysid, current_user() AS usename,
-           current_setting('application_name') AS application_name, NULL AS client_addr, NULL AS client_port,
-           NULL AS backend_start, NULL AS xact_start, NULL AS query_start, NULL AS state_change,
-           NULL AS wait_event_type, NULL AS wait_event, 'active' AS state, '' AS query,
-           'client backend' AS backend_type;
+           current_setting('application_name') AS application_name, CAST(NULL AS TEXT) AS client_addr,
+           CAST(NULL AS INTEGER) AS client_port, CAST(NULL AS TEXT) AS wait_event_type,
+           CAST(NULL AS TEXT) AS wait_event, 'active' AS state, '' AS query, 'client backend' AS backend_type;
 CREATE VIEW pg_catalog.pg_views AS
-    SELECT NULL AS schemaname, NULL AS viewname, NULL AS viewowner, NULL AS definition WHERE 0;
+    SELECT '' AS schemaname, '' AS viewname, '' AS viewowner, '' AS definition WHERE 0;
 CREATE VIEW pg_catalog.pg_user AS
     SELECT rolname AS usename, oid AS usesysid, rolcreatedb AS usecreatedb, rolsuper AS usesuper FROM pg_roles;

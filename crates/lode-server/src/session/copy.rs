@@ -1,5 +1,6 @@
 //! Rows that are copied from and to a client.
 
+use std::cell::Cell;
 use std::rc::Rc;
 
 use bytes::BytesMut;
@@ -144,9 +145,13 @@ impl<'c> Session<'c> {
             self.put_header(copy, &prepared)?;
         }
         let format = &copy.format;
-        if format.is_binary {
-            self.put_part(binary::put_header)?;
-        }
+        // As PostgreSQL does, the header comes with what follows it.
+        let has_started = Cell::new(false);
+        let start = |out: &mut BytesMut| {
+            if !has_started.replace(true) {
+                binary::put_header(out);
+            }
+        };
         let mut portal: Portal<'c> = Portal::new(prepared, Vec::new(), &[]);
         let rows = self.each_row(&mut portal, |out, row, kinds| {
             let fields = kinds.iter().enumerate().map(|(at, kind)| {
@@ -154,24 +159,21 @@ impl<'c> Session<'c> {
                 (kind.unwrap_or(Kind::Text), value)
             });
             if format.is_binary {
+                start(out);
                 binary::put_row(out, kinds.len(), fields)
             } else {
                 put_line(out, format, fields)
             }
         })?;
         if format.is_binary {
-            self.put_part(binary::put_end)?;
+            self.output.put_with(b'd', |out| {
+                start(out);
+                binary::put_end(out);
+                Ok::<(), Refusal>(())
+            })?;
         }
         self.output.put(&CopyDone::new())?;
         Ok(rows)
-    }
-
-    /// Sends a part that is always the same.
-    fn put_part(&mut self, put: impl Fn(&mut BytesMut)) -> Result<(), Refusal> {
-        self.output.put_with(b'd', |out| {
-            put(out);
-            Ok(())
-        })
     }
 
     fn put_header(&mut self, copy: &Copy, prepared: &Prepared) -> Result<(), Refusal> {

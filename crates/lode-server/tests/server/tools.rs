@@ -125,8 +125,7 @@ async fn arrays_of_the_catalogue_are_looked_into() {
     }
     let series =
         "SELECT sum(i) FROM generate_series(1, 4) AS g(i) WHERE i <> ALL (ARRAY(SELECT 1))";
-    let error = client.simple_query(series).await.expect_err("there are no arrays of queries");
-    assert_eq!(code(&error), "42601", "{error:?}");
+    assert_eq!(rows(&client, series).await, ["9"]);
     assert_eq!(rows(&client, "SELECT sum(i) FROM generate_series(2, 4) AS g(i)").await, ["9"]);
     assert_eq!(rows(&client, "SELECT g FROM generate_series(2, 3) g WHERE g > 2").await, ["3"]);
     // What is not there has no rows, whatever parameters are sent for it.

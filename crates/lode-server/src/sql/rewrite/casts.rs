@@ -26,9 +26,10 @@ pub(super) fn type_after(rest: &[Token<'_>]) -> (String, usize) {
     if (is(at, "with") || is(at, "without")) && is(at + 1, "time") && is(at + 2, "zone") {
         at += 3;
     }
-    while has(at, "[") && has(at + 1, "]") {
+    // Where brackets are quotes, both are one token.
+    while has(at, "[") && has(at + 1, "]") || rest.get(at).is_some_and(|next| next.text == ARRAY) {
+        at += if has(at, "[") { 2 } else { 1 };
         name += ARRAY;
-        at += 2;
     }
     (name, at)
 }

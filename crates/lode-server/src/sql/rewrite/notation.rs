@@ -130,7 +130,12 @@ impl Edits {
         let signs = if is_not { 2 } else { 1 };
         self.leave_out(at - signs..at);
         self.replace(at, format!(" {operator} "));
-        if !tokens.get(at + 2).is_some_and(|first| first.is_word("SELECT")) {
+        let is = |at: usize, word: &str| tokens.get(at).is_some_and(|token| token.is_word(word));
+        if is(at + 2, "ARRAY") && is(at + 4, "SELECT") {
+            // The rows themselves.
+            self.leave_out(at + 1..at + 3);
+            self.replace(close, "");
+        } else if !is(at + 2, "SELECT") {
             self.replace(at + 1, "(SELECT value FROM json_each(array_json(");
             self.replace(close, ")))");
         }
