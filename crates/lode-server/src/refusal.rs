@@ -161,7 +161,7 @@ fn of_text(line: &str) -> &'static str {
         ACTIVE_TRANSACTION
     } else if has("integer overflow") {
         OUT_OF_RANGE
-    } else if has("not supported") {
+    } else if has("not supported") || has("not available on virtual tables") {
         NOT_SUPPORTED
     } else if has("malformed JSON") {
         INVALID_TEXT

@@ -1,6 +1,6 @@
 //! The tables of the catalogue, and what is in them.
 
-use lode::{Database, KeyKind, Table};
+use lode::{Database, KeyKind, Table, Type};
 use rusqlite::{Connection, Result, params};
 
 use crate::catalogue::Lookup;
@@ -60,11 +60,19 @@ const FIRST: u32 = 16_384;
 
 /// Returns a number for a name: always the same, and most likely another one for another name
 /// (FNV-1a).
-fn number(name: &str) -> i64 {
+pub(super) fn number(name: &str) -> i64 {
     let hash = name
         .bytes()
         .fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
     i64::from(FIRST + hash % (i32::MAX as u32 - FIRST))
+}
+
+/// Returns the modifier of a column's type: for decimals, how many digits they have.
+pub(super) fn modifier(kind: Type) -> i32 {
+    match kind {
+        Type::Decimal { precision, scale } => (i32::from(precision) << 16 | i32::from(scale)) + 4,
+        _ => -1,
+    }
 }
 
 /// Fills the tables, and returns what functions look up.
@@ -104,8 +112,8 @@ fn add_table(connection: &Connection, table: &Table, lookup: &mut Lookup) -> Res
     )?;
     let mut attribute = connection.prepare_cached(
         "INSERT INTO pg_catalog.pg_attribute
-             (attrelid, attname, atttypid, attlen, attnum, attnotnull)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+             (attrelid, attname, atttypid, attlen, attnum, attnotnull, atttypmod)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
     )?;
     let mut column_row = connection.prepare_cached(
         "INSERT INTO information_schema.schema_columns VALUES (?1,?2,?3,?4,?5,?6)",
@@ -117,7 +125,9 @@ fn add_table(connection: &Connection, table: &Table, lookup: &mut Lookup) -> Res
         let kind = Kind::of_column(column.kind);
         let place = at as i64 + 1;
         let is_full = !column.nullable;
-        attribute.execute(params![oid, column.name, kind.oid(), kind.size(), place, is_full])?;
+        let modifier = modifier(column.kind);
+        let size = kind.size();
+        attribute.execute(params![oid, column.name, kind.oid(), size, place, is_full, modifier])?;
         let nullable = if column.nullable { "YES" } else { "NO" };
         let name = kind.name();
         let udt = TYPES.iter().find(|known| known.oid == kind.oid()).map(|known| known.name);
@@ -183,16 +193,24 @@ impl Index<'_> {
             "CREATE {unique}INDEX {quoted_name} ON public.{quoted_table} USING {method} ({list})"
         );
         add_class(connection, oid, name, "i", false)?;
+        connection.execute(
+            "UPDATE pg_catalog.pg_class SET relam = (SELECT oid FROM pg_catalog.pg_am
+             WHERE amname = ?2) WHERE oid = ?1",
+            params![oid, method],
+        )?;
         let place = number(table);
         let places = self.places(" ");
         let count = columns.len() as i64;
+        let options = vec!["0"; columns.len()].join(" ");
         connection.execute(
             "INSERT INTO pg_catalog.pg_index
-                 (indexrelid, indrelid, indnatts, indisunique, indisprimary, indkey, definition)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-            params![oid, place, count, is_unique, is_primary, places, statement],
+                 (indexrelid, indrelid, indnatts, indnkeyatts, indisunique, indisprimary, indkey,
+                  indoption, definition)
+             VALUES (?1, ?2, ?3, ?3, ?4, ?5, ?6, ?7, ?8)",
+            params![oid, place, count, is_unique, is_primary, places, options, statement],
         )?;
-        lookup.indexes.insert(oid, statement);
+        let names = columns.iter().map(|name| (*name).into()).collect();
+        lookup.indexes.insert(oid, (statement, names));
         Ok(oid)
     }
 }

@@ -8,11 +8,12 @@ use rusqlite::functions::{Context, FunctionFlags};
 use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, Error, Result};
 
+use crate::catalogue::arrays::put_json;
 use crate::catalogue::fill::TYPES;
-use crate::catalogue::{Lookup, SharedLookup};
+use crate::catalogue::{About, Lookup, SharedLookup};
 use crate::refusal::INTERRUPTED;
 use crate::sql::quoted_if_needed;
-use crate::sql::settings::VERSION;
+use crate::sql::settings::{Changed, VERSION};
 
 const FLAGS: FunctionFlags = FunctionFlags::SQLITE_UTF8;
 
@@ -23,7 +24,7 @@ const MOST_MATCHED_BYTES: usize = 1 << 20;
 
 /// Functions that have one value, whatever their arguments are: with how many they take, from and
 /// to.
-const CONSTANT: [(&str, i32, i32, Option<i64>); 27] = [
+const CONSTANT: [(&str, i32, i32, Option<i64>); 49] = [
     ("array_to_string", 2, 3, None),
     ("pg_table_is_visible", 1, 1, Some(1)),
     ("pg_type_is_visible", 1, 1, Some(1)),
@@ -36,6 +37,19 @@ const CONSTANT: [(&str, i32, i32, Option<i64>); 27] = [
     ("has_schema_privilege", 2, 3, Some(1)),
     ("has_database_privilege", 2, 3, Some(1)),
     ("has_column_privilege", 3, 4, Some(1)),
+    ("has_any_column_privilege", 2, 3, Some(1)),
+    ("has_sequence_privilege", 2, 3, Some(1)),
+    ("has_function_privilege", 2, 3, Some(1)),
+    ("has_type_privilege", 2, 3, Some(1)),
+    ("has_language_privilege", 2, 3, Some(1)),
+    ("has_tablespace_privilege", 2, 3, Some(1)),
+    ("has_server_privilege", 2, 3, Some(1)),
+    ("has_foreign_data_wrapper_privilege", 2, 3, Some(1)),
+    ("pg_has_role", 2, 3, Some(1)),
+    ("pg_opclass_is_visible", 1, 1, Some(1)),
+    ("pg_operator_is_visible", 1, 1, Some(1)),
+    ("pg_collation_is_visible", 1, 1, Some(1)),
+    ("pg_stat_get_numscans", 1, 1, Some(0)),
     // There are no locks that could be released.
     ("pg_advisory_unlock_all", 0, 0, None),
     ("pg_get_expr", 2, 3, None),
@@ -52,6 +66,15 @@ const CONSTANT: [(&str, i32, i32, Option<i64>); 27] = [
     ("pg_tablespace_location", 1, 1, None),
     ("pg_relation_size", 1, 2, None),
     ("pg_total_relation_size", 1, 1, None),
+    ("pg_table_size", 1, 1, None),
+    ("pg_indexes_size", 1, 1, None),
+    ("pg_database_size", 1, 1, None),
+    ("pg_get_functiondef", 1, 1, None),
+    ("pg_get_function_arguments", 1, 1, None),
+    ("pg_get_function_identity_arguments", 1, 1, None),
+    ("pg_postmaster_start_time", 0, 0, None),
+    ("inet_server_addr", 0, 0, None),
+    ("inet_server_port", 0, 0, None),
 ];
 
 /// Functions that lock what programs agree on, or say that they do: refused, with one argument or
@@ -69,10 +92,10 @@ const LOCKS: [&str; 10] = [
     "pg_try_advisory_xact_lock_shared",
 ];
 
-/// Adds the functions to a connection, for a user of this name.
-pub(crate) fn add_functions(
+/// Adds the functions to the connection of a session.
+pub(super) fn add_functions(
     connection: &Connection,
-    user: &str,
+    about: About,
     lookup: &SharedLookup,
     is_off: impl Fn() -> bool + Send + 'static,
 ) -> Result<()> {
@@ -92,9 +115,9 @@ pub(crate) fn add_functions(
     let version = format!("PostgreSQL {VERSION} (Lode {})", env!("CARGO_PKG_VERSION"));
     let texts = [
         ("version", version),
-        ("current_user", user.into()),
-        ("session_user", user.into()),
-        ("current_role", user.into()),
+        ("current_user", about.user.clone()),
+        ("session_user", about.user.clone()),
+        ("current_role", about.user.clone()),
         ("current_schema", "public".into()),
         ("current_catalog", "lode".into()),
         ("current_database", "lode".into()),
@@ -102,8 +125,10 @@ pub(crate) fn add_functions(
     for (name, text) in texts {
         connection.create_scalar_function(name, 0, FLAGS, move |_| Ok(text.clone()))?;
     }
-    let owner = user.to_string();
+    let About { user: owner, number, settings } = about;
     connection.create_scalar_function("pg_get_userbyid", 1, FLAGS, move |_| Ok(owner.clone()))?;
+    connection.create_scalar_function("pg_backend_pid", 0, FLAGS, move |_| Ok(number))?;
+    add_settings(connection, &settings)?;
     connection.create_scalar_function("pg_encoding_to_char", 1, FLAGS, |_| Ok("UTF8"))?;
     connection.create_scalar_function("quote_ident", 1, FLAGS, |context| {
         Ok(context.get::<Option<String>>(0)?.map(|name| quoted_if_needed(&name)))
@@ -115,6 +140,33 @@ pub(crate) fn add_functions(
     add_types(connection)?;
     add_classes(connection, lookup)?;
     connection.create_scalar_function("regexp", 2, FLAGS, move |context| matches(context, &is_off))
+}
+
+/// Adds what gives settings, and all of them as an object of JSON.
+fn add_settings(connection: &Connection, settings: &Changed) -> Result<()> {
+    for count in 1..=2 {
+        let settings = settings.clone();
+        connection.create_scalar_function("current_setting", count, FLAGS, move |context| {
+            let Some(name) = context.get::<Option<String>>(0)? else { return Ok(None) };
+            let value = settings.value(&name);
+            if value.is_none() && (count == 1 || !context.get::<bool>(1)?) {
+                let line = format!("unrecognized configuration parameter \"{name}\"");
+                return Err(Error::UserFunctionError(line.into()));
+            }
+            Ok(value)
+        })?;
+    }
+    let settings = settings.clone();
+    connection.create_scalar_function("settings_json", 0, FLAGS, move |_| {
+        let quoted = |text: &str| {
+            let mut quoted = String::new();
+            put_json(&mut quoted, text);
+            quoted
+        };
+        let all = settings.all().into_iter();
+        let pairs = all.map(|(name, value)| format!("{}:{}", quoted(name), quoted(&value)));
+        Ok(format!("{{{}}}", pairs.collect::<Vec<_>>().join(",")))
+    })
 }
 
 /// Returns true if the second argument matches the pattern in the first. The statement ends if
@@ -154,7 +206,12 @@ fn add_types(connection: &Connection) -> Result<()> {
         found.map_or("???", |known| known.words)
     };
     connection.create_scalar_function("format_type", 2, FLAGS, move |context| {
-        Ok(context.get::<Option<i64>>(0)?.map(name))
+        let kind = context.get::<Option<i64>>(0)?;
+        let modifier = context.get::<Option<i64>>(1)?.filter(|modifier| *modifier >= 4);
+        Ok(kind.map(|kind| match (name(kind), modifier.map(|modifier| modifier - 4)) {
+            ("numeric", Some(size)) => format!("numeric({},{})", size >> 16, size & 0xffff),
+            (name, _) => name.into(),
+        }))
     })?;
     for function in ["regtype", "to_regtype"] {
         connection.create_scalar_function(function, 1, FLAGS, move |context| {
@@ -172,8 +229,8 @@ fn add_types(connection: &Connection) -> Result<()> {
     Ok(())
 }
 
-/// A function that finds the definition of a number.
-type Find = fn(&Lookup, &i64) -> Option<String>;
+/// A function that finds the definition of a number, or of a column of it, from 1 on.
+type Find = fn(&Lookup, i64, i64) -> Option<String>;
 
 /// Adds what gives names of tables for their numbers, and numbers for names.
 fn add_classes(connection: &Connection, lookup: &SharedLookup) -> Result<()> {
@@ -197,9 +254,15 @@ fn add_classes(connection: &Connection, lookup: &SharedLookup) -> Result<()> {
             Ok(found.map_or(Value::Null, |(_, number)| Value::Integer(*number)))
         })?;
     }
-    let index = |lookup: &Lookup, number: &i64| lookup.indexes.get(number).cloned();
-    let constraint = |lookup: &Lookup, number: &i64| lookup.constraints.get(number).cloned();
-    let functions: [(&str, i32, Find); 4] = [
+    let index: Find = |lookup, number, column| {
+        let (statement, columns) = lookup.indexes.get(&number)?;
+        match usize::try_from(column).ok()?.checked_sub(1) {
+            None => Some(statement.clone()),
+            Some(at) => columns.get(at).map(|name| quoted_if_needed(name)),
+        }
+    };
+    let constraint: Find = |lookup, number, _| lookup.constraints.get(&number).cloned();
+    let functions = [
         ("pg_get_indexdef", 1, index),
         ("pg_get_indexdef", 3, index),
         ("pg_get_constraintdef", 1, constraint),
@@ -208,9 +271,10 @@ fn add_classes(connection: &Connection, lookup: &SharedLookup) -> Result<()> {
     for (name, arguments, find) in functions {
         let lookup = lookup.clone();
         connection.create_scalar_function(name, arguments, FLAGS, move |context| {
-            let number = context.get::<Option<i64>>(0)?;
+            let Some(number) = context.get::<Option<i64>>(0)? else { return Ok(None) };
+            let column = if arguments == 3 { context.get::<Option<i64>>(1)? } else { None };
             let lookup = lookup.lock().unwrap_or_else(PoisonError::into_inner);
-            Ok(number.and_then(|number| find(&lookup, &number)))
+            Ok(find(&lookup, number, column.unwrap_or(0)))
         })?;
     }
     Ok(())
@@ -230,7 +294,8 @@ mod tests {
         let is_off = Arc::new(AtomicBool::new(false));
         let asked = Arc::clone(&is_off);
         let asked = move || asked.load(Ordering::SeqCst);
-        add_functions(&connection, "ada", &SharedLookup::default(), asked).expect("functions");
+        let about = About { user: "ada".into(), number: 7, settings: Changed::default() };
+        add_functions(&connection, about, &SharedLookup::default(), asked).expect("functions");
         let ask =
             || connection.query_row("SELECT 'b' REGEXP 'a|b'", [], |row| row.get::<_, bool>(0));
         assert_eq!(ask(), Ok(true));

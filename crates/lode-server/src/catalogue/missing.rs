@@ -51,7 +51,8 @@ pub(crate) fn empty_result(tokens: &[Token<'_>]) -> Option<String> {
             continue;
         }
         if TABLES.iter().any(|table| token.is_word(table)) {
-            return Some(of_columns(&tokens[1..from]));
+            let parameters = tokens.iter().filter_map(Token::parameter).max();
+            return Some(of_columns(&tokens[1..from], parameters));
         }
         names += 1;
         if names > 8 {
@@ -74,8 +75,8 @@ fn at_depth(tokens: &[Token<'_>], word: &str) -> Option<usize> {
     None
 }
 
-/// Returns a query without rows that has columns of these names.
-fn of_columns(list: &[Token<'_>]) -> String {
+/// Returns a query without rows that has columns of these names, and parameters up to a number.
+fn of_columns(list: &[Token<'_>], parameters: Option<usize>) -> String {
     let mut columns = Vec::new();
     let mut at = 0;
     let mut start = 0;
@@ -92,7 +93,8 @@ fn of_columns(list: &[Token<'_>]) -> String {
         let opens = list.get(at).is_some_and(|token| token.is_sign("("));
         at = if opens { closing(list, at) + 1 } else { at + 1 };
     }
-    format!("SELECT {} WHERE 0", columns.join(", "))
+    let taken = parameters.map_or_else(String::new, |last| format!(" AND ?{last} IS NULL"));
+    format!("SELECT {} WHERE 0{taken}", columns.join(", "))
 }
 
 #[cfg(test)]
@@ -107,6 +109,9 @@ mod tests {
                       WHERE pol.polrelid = '7' ORDER BY 1";
         let expected = "SELECT CAST(NULL AS TEXT) AS \"polname\", CAST(NULL AS TEXT) AS \
                         \"?column?\", CAST(NULL AS TEXT) AS \"a \"\"b\" WHERE 0";
+        assert_eq!(empty_result(&tokens(source)).as_deref(), Some(expected));
+        let source = "SELECT tgname FROM pg_trigger WHERE tgrelid = $2 OR $1";
+        let expected = "SELECT CAST(NULL AS TEXT) AS \"tgname\" WHERE 0 AND ?2 IS NULL";
         assert_eq!(empty_result(&tokens(source)).as_deref(), Some(expected));
         let source = "SELECT c.oid FROM pg_catalog.pg_class c, pg_catalog.pg_inherits i";
         assert!(empty_result(&tokens(source)).is_some());

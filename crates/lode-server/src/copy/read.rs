@@ -2,10 +2,7 @@
 
 use std::mem;
 
-use crate::copy::Format;
-
-/// A field, or NULL.
-pub(crate) type Field = Option<Vec<u8>>;
+use crate::copy::{Field, Format};
 
 /// The place in a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

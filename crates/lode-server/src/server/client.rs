@@ -10,7 +10,7 @@ use pgwire::messages::startup::{
 };
 use rusqlite::limits::Limit;
 
-use crate::catalogue::Catalogue;
+use crate::catalogue::{About, Catalogue};
 use crate::protocol::channel::Channel;
 use crate::protocol::input::{First, Input, Lost};
 use crate::protocol::output::{Closed, Output};
@@ -292,7 +292,12 @@ impl Client {
             let most = front.limits.message_bytes.max(LEAST_VALUE_BYTES);
             let most = i32::try_from(most).unwrap_or(i32::MAX);
             connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, most)?;
-            Catalogue::new(connection, &self.user, move || functions.is_off())
+            let about = About {
+                user: self.user.clone(),
+                number: self.number,
+                settings: self.settings.changed(),
+            };
+            Catalogue::new(connection, about, move || functions.is_off())
         });
         Ok((console, made?))
     }
@@ -300,7 +305,7 @@ impl Client {
     fn greet(&self, output: &mut Output) -> Result<(), Closed> {
         output.put(&Authentication::Ok)?;
         for (name, value) in self.settings.reported() {
-            output.put(&ParameterStatus::new(name.into(), value.into()))?;
+            output.put(&ParameterStatus::new(name.into(), value))?;
         }
         output.put(&BackendKeyData::new(self.number, SecretKey::I32(self.secret)))?;
         output.put(&ReadyForQuery::new(TransactionStatus::Idle))

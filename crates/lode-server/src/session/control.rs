@@ -135,10 +135,7 @@ impl Session<'_> {
 
     /// Sets all values of the start, and reports those that the client follows.
     fn reset(&mut self) -> Result<(), Fail> {
-        let texts = |settings: &Settings| {
-            let reported = settings.reported();
-            reported.map(|(name, value)| (name, value.to_string())).collect::<Vec<_>>()
-        };
+        let texts = |settings: &Settings| settings.reported().collect::<Vec<_>>();
         let before = texts(&self.settings);
         self.settings.reset();
         for (old, (name, value)) in before.into_iter().zip(texts(&self.settings)) {

@@ -1,5 +1,6 @@
 //! Rows that are copied from and to a client.
 
+use std::cell::Cell;
 use std::rc::Rc;
 
 use bytes::BytesMut;
@@ -9,8 +10,9 @@ use pgwire::messages::response::CommandComplete;
 use rusqlite::Row;
 use rusqlite::types::Value;
 
-use crate::copy::read::{Field, Reader};
+use crate::copy::read::Reader;
 use crate::copy::write::put_line;
+use crate::copy::{Field, binary};
 use crate::protocol::input::{Incoming, Lost};
 use crate::refusal::{self, NO_TABLE, Refusal};
 use crate::session::execute::Portal;
@@ -18,12 +20,14 @@ use crate::session::prepare::{Prepared, Tables};
 use crate::session::{Fail, Session, State};
 use crate::sql::copy::{Copy, Rows};
 use crate::sql::quoted;
+use crate::types::encode::Form;
 use crate::types::{Kind, decode};
 
 /// The columns that rows are copied into, and how many rows were.
 struct Target<'s> {
     statement: rusqlite::CachedStatement<'s>,
     kinds: Vec<Kind>,
+    is_binary: bool,
     /// True if the next line is the header.
     skips: bool,
     rows: u64,
@@ -38,6 +42,29 @@ enum LineFault {
 impl From<String> for LineFault {
     fn from(text: String) -> Self {
         Self::Text(text)
+    }
+}
+
+/// A reader of the rows that a client sends.
+enum Incomplete {
+    Lines(Reader),
+    Binary(binary::Reader),
+}
+
+impl Incomplete {
+    fn take(&mut self, piece: &[u8], target: &mut Target<'_>) -> Result<(), LineFault> {
+        let mut insert = |fields: &[Field]| target.insert(fields);
+        match self {
+            Self::Lines(reader) => reader.take(piece, &mut insert),
+            Self::Binary(reader) => reader.take(piece, &mut insert),
+        }
+    }
+
+    fn end(&mut self, target: &mut Target<'_>) -> Result<(), LineFault> {
+        match self {
+            Self::Lines(reader) => reader.end(&mut |fields| target.insert(fields)),
+            Self::Binary(reader) => reader.end().map_err(LineFault::Text),
+        }
     }
 }
 
@@ -66,6 +93,10 @@ impl Target<'_> {
         for (at, (field, kind)) in fields.iter().zip(&self.kinds).enumerate() {
             let value = match field {
                 None => Value::Null,
+                Some(bytes) if self.is_binary => {
+                    let value = decode::value(kind.oid(), *kind, Form::Binary, bytes);
+                    value.map_err(LineFault::Refused)?
+                }
                 Some(bytes) => {
                     let text = str::from_utf8(bytes);
                     let text = text.map_err(|_| String::from("it is not UTF-8"))?;
@@ -107,20 +138,40 @@ impl<'c> Session<'c> {
             return Err(Refusal::new(refusal::NOT_SUPPORTED, line).into());
         }
         let count = prepared.columns.len();
-        let forms = vec![0; count];
-        self.output.put(&CopyOutResponse::new(0, count as i16, forms))?;
+        let form = i8::from(copy.format.is_binary);
+        let forms = vec![form.into(); count];
+        self.output.put(&CopyOutResponse::new(form, count as i16, forms))?;
         if copy.format.has_header {
             self.put_header(copy, &prepared)?;
         }
         let format = &copy.format;
+        // As PostgreSQL does, the header comes with what follows it.
+        let has_started = Cell::new(false);
+        let start = |out: &mut BytesMut| {
+            if !has_started.replace(true) {
+                binary::put_header(out);
+            }
+        };
         let mut portal: Portal<'c> = Portal::new(prepared, Vec::new(), &[]);
         let rows = self.each_row(&mut portal, |out, row, kinds| {
             let fields = kinds.iter().enumerate().map(|(at, kind)| {
                 let value = row.get_ref(at).unwrap_or(rusqlite::types::ValueRef::Null);
                 (kind.unwrap_or(Kind::Text), value)
             });
-            put_line(out, format, fields)
+            if format.is_binary {
+                start(out);
+                binary::put_row(out, kinds.len(), fields)
+            } else {
+                put_line(out, format, fields)
+            }
         })?;
+        if format.is_binary {
+            self.output.put_with(b'd', |out| {
+                start(out);
+                binary::put_end(out);
+                Ok::<(), Refusal>(())
+            })?;
+        }
         self.output.put(&CopyDone::new())?;
         Ok(rows)
     }
@@ -138,7 +189,8 @@ impl<'c> Session<'c> {
         let (text, kinds) = self.copy_target(copy)?;
         let gone = || Refusal::new(NO_TABLE, "the table has been dropped");
         let statement = self.prepare_cached(&text)?.ok_or_else(gone)?;
-        let target = Target { statement, kinds, skips: copy.format.has_header, rows: 0 };
+        let is_binary = copy.format.is_binary;
+        let target = Target { statement, kinds, is_binary, skips: copy.format.has_header, rows: 0 };
         // All rows or none, also outside of a transaction.
         let is_alone = self.state == State::Idle;
         if is_alone {
@@ -189,9 +241,15 @@ impl<'c> Session<'c> {
     /// Receives rows up to the end that the client says.
     fn receive(&mut self, copy: &Copy, mut target: Target<'_>) -> Result<u64, Fail> {
         let count = target.kinds.len();
-        self.output.put(&CopyInResponse::new(0, count as i16, vec![0; count]))?;
+        let form = i8::from(copy.format.is_binary);
+        self.output.put(&CopyInResponse::new(form, count as i16, vec![form.into(); count]))?;
         self.send()?;
-        let mut reader = Reader::new(copy.format.clone(), count, self.input.most_bytes());
+        let most_bytes = self.input.most_bytes();
+        let mut reader = if copy.format.is_binary {
+            Incomplete::Binary(binary::Reader::new(count, most_bytes))
+        } else {
+            Incomplete::Lines(Reader::new(copy.format.clone(), count, most_bytes))
+        };
         loop {
             if self.switches.is_off() {
                 return Err(self.switches.refusal().into());
@@ -206,12 +264,9 @@ impl<'c> Session<'c> {
                 return Err(Refusal::new(refusal::NOT_UTF8, line).into());
             };
             let done = match message {
-                PgWireFrontendMessage::CopyData(piece) => {
-                    reader.take(&piece.data, &mut |fields| target.insert(fields))
-                }
+                PgWireFrontendMessage::CopyData(piece) => reader.take(&piece.data, &mut target),
                 PgWireFrontendMessage::CopyDone(_) => {
-                    let ended = reader.end(&mut |fields| target.insert(fields));
-                    ended.map_err(|fault| target.fault(fault))?;
+                    reader.end(&mut target).map_err(|fault| target.fault(fault))?;
                     return Ok(target.rows);
                 }
                 PgWireFrontendMessage::CopyFail(fail) => {

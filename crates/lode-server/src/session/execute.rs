@@ -14,7 +14,7 @@ use rusqlite::types::Value;
 use rusqlite::{CachedStatement, Row};
 
 use crate::refusal::{CANCELED, CONFLICT, Refusal};
-use crate::session::prepare::Prepared;
+use crate::session::prepare::{Column, Prepared};
 use crate::session::{Fail, Session, State};
 use crate::sql::command::Command;
 use crate::sql::settings::on_or_off;
@@ -67,8 +67,8 @@ impl<'c> Portal<'c> {
     /// Returns the description of the rows, if there are any.
     pub(super) fn description(&self) -> Option<RowDescription> {
         let columns = self.prepared.columns.iter().zip(&self.kinds).zip(&self.forms);
-        let fields = columns
-            .map(|((column, kind), form)| field(&column.name, kind.unwrap_or(Kind::Text), *form));
+        let fields =
+            columns.map(|((column, kind), form)| field(column, kind.unwrap_or(Kind::Text), *form));
         let fields: Vec<_> = fields.collect();
         (!fields.is_empty()).then(|| RowDescription::new(fields))
     }
@@ -104,9 +104,12 @@ impl<'c> Portal<'c> {
 }
 
 /// Returns the description of a column.
-pub(super) fn field(name: &str, kind: Kind, form: Form) -> FieldDescription {
+pub(super) fn field(column: &Column, kind: Kind, form: Form) -> FieldDescription {
     let code = i16::from(form == Form::Binary);
-    FieldDescription::new(name.into(), 0, 0, kind.oid(), kind.size(), -1, code)
+    let name = column.name.clone();
+    let (table, place, modifier) =
+        column.origin.map_or((0, 0, -1), |at| (at.table, at.column, at.modifier));
+    FieldDescription::new(name, table, place, kind.oid(), kind.size(), modifier, code)
 }
 
 /// Appends the values of a row.
@@ -378,7 +381,7 @@ impl<'c> Session<'c> {
     fn show(&mut self, name: &str) -> Result<(), Fail> {
         let value = match name {
             "transaction_read_only" => on_or_off(self.only_reads()).into(),
-            name => self.settings.get(name)?.to_string(),
+            name => self.settings.get(name)?,
         };
         self.output.put_with(b'D', |out| {
             out.put_u16(1);

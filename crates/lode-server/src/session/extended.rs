@@ -99,8 +99,8 @@ impl Session<'_> {
         prepared.is_described.set(true);
         self.output.put(&ParameterDescription::new(prepared.oids.clone()))?;
         let columns = prepared.columns.iter();
-        let fields = columns
-            .map(|column| field(&column.name, column.kind.unwrap_or(Kind::Text), Form::Text));
+        let fields =
+            columns.map(|column| field(column, column.kind.unwrap_or(Kind::Text), Form::Text));
         let fields: Vec<_> = fields.collect();
         if fields.is_empty() {
             Ok(self.output.put(&NoData::new())?)

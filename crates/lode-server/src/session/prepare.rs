@@ -7,13 +7,13 @@ use lode::Database;
 use lode_sqlite::Script;
 use rusqlite::CachedStatement;
 
-use crate::catalogue::{Catalogue, empty_result};
+use crate::catalogue::{Catalogue, Origin, Origins, empty_result};
 use crate::refusal::{NOT_SUPPORTED, Refusal, SYNTAX, TOO_LARGE};
 use crate::session::Session;
 use crate::sql::command::Command;
-use crate::sql::infer::{Columns, Known};
+use crate::sql::infer::{Columns, Known, is_literal};
 use crate::sql::rewrite::{Rewritten, rewrite};
-use crate::sql::tokens::{Token, tokens};
+use crate::sql::tokens::{Token, tokens, tokens_of_arrays};
 use crate::types::Kind;
 
 /// The most bytes of a statement's text.
@@ -28,6 +28,8 @@ pub(crate) struct Column {
     pub name: String,
     /// The type, if it is known without a value.
     pub kind: Option<Kind>,
+    /// The column of a table that it is.
+    pub origin: Option<Origin>,
 }
 
 /// A statement that can be carried out with parameters.
@@ -123,7 +125,7 @@ impl<'c> Session<'c> {
         match &prepared.command {
             Command::Show { name } => {
                 self.settings.get(name)?;
-                let column = Column { name: name.clone(), kind: Some(Kind::Text) };
+                let column = Column { name: name.clone(), kind: Some(Kind::Text), origin: None };
                 prepared.columns = vec![column];
             }
             Command::Other { .. } => self.look_at(&mut prepared, &found, oids)?,
@@ -157,6 +159,18 @@ impl<'c> Session<'c> {
         Ok(self.console.prepare(text)?)
     }
 
+    /// Returns what stands for texts that their columns take otherwise, by the places of their
+    /// tokens.
+    fn meant(&self, found: &[Token<'_>]) -> Vec<(usize, String)> {
+        if !found.iter().any(is_literal) {
+            return Vec::new();
+        }
+        let tables = Tables::of(self.console.database());
+        let mut known = Known::of(found, &|name| tables.columns(name));
+        known.find_parameters(found);
+        known.meant(found)
+    }
+
     /// Has SQLite prepare a statement, and finds the types of its parameters and results.
     fn look_at(
         &mut self,
@@ -166,12 +180,16 @@ impl<'c> Session<'c> {
     ) -> Result<(), Refusal> {
         self.refresh()?;
         let looked_up = Catalogue::is_meant(found).then(|| empty_result(found));
-        if looked_up.is_some() {
+        let is_looked_up = looked_up.is_some();
+        if is_looked_up {
             self.fill_catalogue()?;
         }
         let rewritten = match looked_up.flatten() {
             Some(text) => Rewritten { text, ..Rewritten::default() },
-            None => rewrite(&prepared.text, found)?,
+            None if is_looked_up => {
+                rewrite(&prepared.text, &tokens_of_arrays(&prepared.text), &[])?
+            }
+            None => rewrite(&prepared.text, found, &self.meant(found))?,
         };
         prepared.text = rewritten.text;
         let Some(statement) = self.prepare_cached(&prepared.text)? else {
@@ -181,11 +199,13 @@ impl<'c> Session<'c> {
         };
         prepared.only_reads = statement.readonly();
         let count = statement.parameter_count();
-        let declared = statement.columns();
+        let mut origins = Origins::of(self.console.database());
+        let declared = statement.columns().into_iter().zip(statement.columns_with_metadata());
         prepared.columns = declared
-            .map(|column| Column {
+            .map(|(column, source)| Column {
                 name: column.name().into(),
                 kind: column.decl_type().and_then(Kind::of_declared),
+                origin: origins.find(&source),
             })
             .collect();
         let is_unknown = prepared.columns.iter().any(|column| column.kind.is_none());
@@ -197,7 +217,8 @@ impl<'c> Session<'c> {
             return Err(Refusal::new(SYNTAX, line));
         }
         let tables = Tables::of(self.console.database());
-        let mut known = Known::of(found, &|name| tables.columns(name));
+        let own = |name: &str| self.catalogue.columns(name).filter(|_| is_looked_up).cloned();
+        let mut known = Known::of(found, &|name| tables.columns(name).or_else(|| own(name)));
         known.parameters = rewritten.casts;
         for (at, oid) in oids.iter().enumerate().filter(|(_, oid)| !matches!(oid, 0 | 705)) {
             let kind = Kind::of_oid(*oid).ok_or_else(|| {
@@ -214,6 +235,7 @@ impl<'c> Session<'c> {
         }
         let guessed = known.results(found, prepared.columns.len());
         for (column, guess) in prepared.columns.iter_mut().zip(guessed) {
+            let guess = guess.or_else(|| known.starred(found, &column.name));
             column.kind = column.kind.or(guess);
         }
         Ok(())

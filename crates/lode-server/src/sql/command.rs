@@ -3,6 +3,7 @@
 use crate::refusal::{NOT_SUPPORTED, Refusal, SYNTAX};
 use crate::sql::copy::Copy;
 use crate::sql::tokens::{Form, Token};
+use crate::sql::unsupported;
 
 /// The treatment of a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -202,6 +203,7 @@ impl Command {
         if rest.takes("COPY") {
             return Copy::parse(rest.0).map(Self::Copy);
         }
+        unsupported::refuse(tokens)?;
         Ok(Self::other(tokens))
     }
 
@@ -405,6 +407,9 @@ mod tests {
             ("CLOSE c", NOT_SUPPORTED),
             ("ROLLBACK TO", SYNTAX),
             ("SAVEPOINT a b", SYNTAX),
+            ("LISTEN a", NOT_SUPPORTED),
+            ("DECLARE c CURSOR FOR SELECT 1", NOT_SUPPORTED),
+            ("SELECT a FROM t WHERE (b = 1) FOR NO KEY UPDATE", NOT_SUPPORTED),
         ] {
             assert_eq!(Command::of(&tokens(wrong)).expect_err(wrong).code, code, "{wrong}");
         }

@@ -60,6 +60,10 @@ impl Copy {
             return Err(wrong(Some(direction)));
         }
         let format = options(&rest[2..])?;
+        if format.is_binary && format != (Format { is_binary: true, ..Format::of(false) }) {
+            let line = "COPY in binary takes no DELIMITER, NULL, HEADER or QUOTE";
+            return Err(Refusal::new(SYNTAX, line));
+        }
         Ok(Self { rows, is_from, format })
     }
 }
@@ -132,11 +136,13 @@ fn set(format: &mut Format, name: &Token<'_>, value: Option<&Token<'_>>) -> Resu
     let is = |word: &str| name.is_word(word);
     if is("FORMAT") {
         let value = value.map(Token::content).unwrap_or_default().to_ascii_lowercase();
-        if !matches!(&value[..], "csv" | "text") {
-            let line = format!("COPY format \"{value}\" is not supported; use csv or text");
-            return Err(Refusal::new(NOT_SUPPORTED, line));
+        format.is_binary |= value == "binary";
+        if !matches!(&value[..], "csv" | "text" | "binary") {
+            let line = format!("there is no COPY format \"{value}\"; use csv, text or binary");
+            return Err(Refusal::new(INVALID_SETTING, line));
         }
-    } else if is("CSV") {
+    } else if is("CSV") || is("BINARY") {
+        format.is_binary |= is("BINARY");
         return Ok(0);
     } else if is("HEADER") {
         let off = value.is_some_and(|value| {
@@ -192,12 +198,17 @@ mod tests {
         let query = query.expect("it is parsed");
         assert_eq!(query.rows, Rows::Query("SELECT 'a b', f(1) FROM t".into()));
         assert_eq!(query.format, Format { delimiter: b'|', ..Format::of(true) });
+        for source in ["t FROM STDIN (FORMAT binary)", "t TO STDOUT BINARY;"] {
+            assert!(parse(source).expect("it is parsed").format.is_binary, "{source}");
+        }
         for (wrong, code) in [
             ("", SYNTAX),
             ("t", SYNTAX),
             ("t FROM '/etc/passwd'", NOT_SUPPORTED),
             ("t TO PROGRAM 'x'", NOT_SUPPORTED),
-            ("t FROM STDIN (FORMAT binary)", NOT_SUPPORTED),
+            ("t FROM STDIN (FORMAT parquet)", INVALID_SETTING),
+            ("t FROM STDIN (FORMAT binary, HEADER)", SYNTAX),
+            ("t FROM STDIN BINARY CSV", SYNTAX),
             ("t FROM STDIN DELIMITER 'ab'", INVALID_SETTING),
             ("t FROM STDIN FREEZE", SYNTAX),
             ("(SELECT 1) FROM STDIN", SYNTAX),

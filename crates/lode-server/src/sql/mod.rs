@@ -7,6 +7,7 @@ pub(crate) mod infer;
 pub(crate) mod rewrite;
 pub(crate) mod settings;
 pub(crate) mod tokens;
+mod unsupported;
 
 /// Returns a name in quotes.
 pub(crate) fn quoted(name: &str) -> String {

@@ -1,6 +1,7 @@
 //! The settings of a session, which drivers set and ask for.
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::refusal::{INVALID_SETTING, NO_SETTING, READ_ONLY, Refusal};
@@ -43,7 +44,7 @@ const fn reported(name: &'static str, default: &'static str, takes: Takes) -> Se
 const NONE: Takes = Takes::Only(&["0"]);
 const LEVELS: &[&str] = &["serializable", "repeatable read", "read committed", "read uncommitted"];
 
-const SETTINGS: [Setting; 26] = [
+const SETTINGS: [Setting; 27] = [
     reported("application_name", "", Takes::Any),
     setting("bytea_output", "hex", Takes::Only(&["hex"])),
     reported("client_encoding", "UTF8", Takes::Only(&["utf8", "utf-8", "unicode"])),
@@ -60,6 +61,7 @@ const SETTINGS: [Setting; 26] = [
     setting("jit", "off", Takes::Any),
     setting("lock_timeout", "0", NONE),
     setting("max_identifier_length", "63", Takes::Nothing),
+    setting("max_index_keys", "32", Takes::Nothing),
     setting("row_security", "off", Takes::Any),
     setting("search_path", "public", Takes::Any),
     reported("server_encoding", "UTF8", Takes::Nothing),
@@ -73,10 +75,34 @@ const SETTINGS: [Setting; 26] = [
     setting("transaction_read_only", "off", Takes::Nothing),
 ];
 
+/// The values of a session's settings that differ from the defaults, for whoever reads them.
+#[derive(Clone, Default)]
+pub(crate) struct Changed(Arc<Mutex<BTreeMap<&'static str, String>>>);
+
+impl Changed {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<&'static str, String>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the value of a setting, if that is known.
+    pub(crate) fn value(&self, name: &str) -> Option<String> {
+        find(name).ok().map(|setting| self.of(setting))
+    }
+
+    fn of(&self, setting: &Setting) -> String {
+        self.lock().get(setting.name).cloned().unwrap_or_else(|| setting.default.into())
+    }
+
+    /// Returns all settings with their values.
+    pub(crate) fn all(&self) -> Vec<(&'static str, String)> {
+        SETTINGS.iter().map(|setting| (shown(setting.name), self.of(setting))).collect()
+    }
+}
+
 /// The settings of one session.
 #[derive(Default)]
 pub(crate) struct Settings {
-    changed: BTreeMap<&'static str, String>,
+    changed: Changed,
     /// The settings with which the session has started.
     initial: BTreeMap<&'static str, String>,
     bounds: Bounds,
@@ -103,19 +129,24 @@ fn find(name: &str) -> Result<&'static Setting, Refusal> {
 impl Settings {
     /// Makes settings within bounds.
     pub(crate) fn within(bounds: Bounds) -> Self {
-        let mut settings = Self { bounds, ..Self::default() };
+        let settings = Self { bounds, ..Self::default() };
         if let Some(most_ms) = bounds.most_ms {
-            settings.changed.insert("statement_timeout", most_ms.to_string());
+            settings.changed.lock().insert("statement_timeout", most_ms.to_string());
         }
         if bounds.reads_only {
-            settings.changed.insert("default_transaction_read_only", "on".into());
+            settings.changed.lock().insert("default_transaction_read_only", "on".into());
         }
         settings
     }
 
     /// Notes that the session starts with the values of now.
     pub(crate) fn start(&mut self) {
-        self.initial = self.changed.clone();
+        self.initial = self.changed.lock().clone();
+    }
+
+    /// Returns the values, which stay those of the session.
+    pub(crate) fn changed(&self) -> Changed {
+        self.changed.clone()
     }
 
     /// Refuses to write where nothing can be written.
@@ -132,10 +163,10 @@ impl Settings {
         let setting = find(name)?;
         let Some(value) = value else {
             match self.initial.get(setting.name) {
-                Some(value) => self.changed.insert(setting.name, value.clone()),
-                None => self.changed.remove(setting.name),
+                Some(value) => self.changed.lock().insert(setting.name, value.clone()),
+                None => self.changed.lock().remove(setting.name),
             };
-            let told = (shown(setting.name), self.value(setting).into());
+            let told = (shown(setting.name), self.changed.of(setting));
             return Ok(setting.is_reported.then_some(told));
         };
         let wrong = |what: &str| {
@@ -169,39 +200,35 @@ impl Settings {
                 return Err(Refusal::new("55P02", line));
             }
         }
-        self.changed.insert(setting.name, kept.clone());
+        self.changed.lock().insert(setting.name, kept.clone());
         Ok(setting.is_reported.then_some((shown(setting.name), kept)))
     }
 
     /// Returns a value.
-    pub(crate) fn get(&self, name: &str) -> Result<&str, Refusal> {
-        Ok(self.value(find(name)?))
-    }
-
-    fn value(&self, setting: &Setting) -> &str {
-        self.changed.get(setting.name).map_or(setting.default, String::as_str)
+    pub(crate) fn get(&self, name: &str) -> Result<String, Refusal> {
+        Ok(self.changed.of(find(name)?))
     }
 
     /// Sets all values of the start.
     pub(crate) fn reset(&mut self) {
-        self.changed.clone_from(&self.initial);
+        self.changed.lock().clone_from(&self.initial);
     }
 
     /// Returns the settings that are reported to clients at the start.
-    pub(crate) fn reported(&self) -> impl Iterator<Item = (&'static str, &str)> {
+    pub(crate) fn reported(&self) -> impl Iterator<Item = (&'static str, String)> {
         let reported = SETTINGS.iter().filter(|setting| setting.is_reported);
-        reported.map(|setting| (shown(setting.name), self.value(setting)))
+        reported.map(|setting| (shown(setting.name), self.changed.of(setting)))
     }
 
     /// Returns the most time for a statement, if it is limited.
     pub(crate) fn statement_timeout(&self) -> Option<Duration> {
-        let time_ms = self.changed.get("statement_timeout")?.parse().ok()?;
+        let time_ms = self.changed.lock().get("statement_timeout")?.parse().ok()?;
         (time_ms > 0).then(|| Duration::from_millis(time_ms))
     }
 
     /// Returns true if transactions read only unless they say otherwise.
     pub(crate) fn reads_only(&self) -> bool {
-        self.changed.get("default_transaction_read_only").is_some_and(|value| value == "on")
+        self.changed.lock().get("default_transaction_read_only").is_some_and(|value| value == "on")
     }
 }
 
@@ -274,7 +301,7 @@ mod tests {
             assert_eq!(settings.set(name, Some(value)).expect_err(name).code, code, "{name}");
         }
         assert_eq!(settings.set("statement_timeout", Some("2s")), Ok(None));
-        assert_eq!(settings.get("statement_timeout"), Ok("2000"));
+        assert_eq!(settings.get("statement_timeout"), Ok("2000".into()));
         assert_eq!(settings.statement_timeout(), Some(Duration::from_secs(2)));
         settings.reset();
         assert_eq!(settings.statement_timeout(), None);
@@ -297,7 +324,7 @@ mod tests {
         let told = settings.set("application_name", None);
         assert_eq!(told, Ok(Some(("application_name", "test".into()))));
         settings.reset();
-        assert_eq!(settings.get("statement_timeout"), Ok("2000"));
+        assert_eq!(settings.get("statement_timeout"), Ok("2000".into()));
         assert!(settings.reads_only());
     }
 }

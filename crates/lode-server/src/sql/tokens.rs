@@ -42,18 +42,25 @@ impl Token<'_> {
 
     /// Returns the name, or the content of quotes.
     pub(crate) fn content(&self) -> String {
+        // What is not closed ends with the statement.
+        let inner = |start: usize, close: char| {
+            let rest = &self.text[start..];
+            rest.strip_suffix(close).unwrap_or(rest)
+        };
         if self.form == Form::Text && self.text.starts_with(['e', 'E']) {
-            return without_escapes(&self.text[2..self.text.len().max(3) - 1]);
+            return without_escapes(inner(2, '\''));
         }
         let quote = match self.form {
             Form::Quoted | Form::Text => self.text.chars().next(),
             _ => None,
         };
-        let Some(open) = quote else { return self.text.into() };
-        let inner = &self.text[1..self.text.len().max(2) - 1];
-        match open {
-            '[' => inner.into(),
-            quote => inner.replace(&String::from_iter([quote, quote]), &quote.to_string()),
+        match quote {
+            None => self.text.into(),
+            Some('[') => inner(1, ']').into(),
+            Some(quote) => {
+                let twice = String::from_iter([quote, quote]);
+                inner(1, quote).replace(&twice, &quote.to_string())
+            }
         }
     }
 
@@ -69,10 +76,22 @@ impl Token<'_> {
 
 /// Returns the tokens of a statement, without white space and comments.
 pub(crate) fn tokens(text: &str) -> Vec<Token<'_>> {
+    tokens_with(text, false)
+}
+
+/// Returns the tokens of a statement in which `[` and `]` are signs, as PostgreSQL has them, and
+/// no quotes.
+pub(crate) fn tokens_of_arrays(text: &str) -> Vec<Token<'_>> {
+    tokens_with(text, true)
+}
+
+fn tokens_with(text: &str, has_arrays: bool) -> Vec<Token<'_>> {
     let mut found = Vec::new();
     let mut at = 0;
     while let Some(first) = text[at..].chars().next() {
-        let (form, length) = token(&text[at..], first);
+        let is_sign = has_arrays && first == '[';
+        let (form, length) =
+            if is_sign { (Some(Form::Sign), 1) } else { token(&text[at..], first) };
         if let Some(form) = form {
             found.push(Token { form, text: &text[at..at + length], start: at });
         }
@@ -213,6 +232,10 @@ mod tests {
         assert_eq!(found[1].content(), "a'b");
         assert_eq!(found[5].content(), "c\"d");
         assert_eq!(found[7].parameter(), Some(12));
+        for (open, content) in [("'é", "é"), ("E'é", "é"), ("\"é", "é"), ("[é", "é"), ("'", "")]
+        {
+            assert_eq!(tokens(open)[0].content(), content, "{open}");
+        }
         let nested = tokens("a(b(c), d) e");
         assert_eq!((closing(&nested, 1), opening(&nested, 8)), (8, 1));
     }

@@ -1,14 +1,17 @@
-"""Drives `lode serve` with programs that nobody here wrote: psql, pgbench, psycopg, asyncpg, SQLAlchemy.
+"""Drives `lode serve` with programs that nobody here wrote: psql, pgbench, psycopg, asyncpg, SQLAlchemy, JDBC, pgx.
 
-    python clients.py path/of/lode
+    python clients.py path/of/lode [path/of/jars]
 
-Prints a line for each, and ends with status 1 at the first that does not see what it should.
+JDBC is driven if there are a compiler for Java and the jars of jdbc/pom.xml; pgx, if there is Go. Prints a line for
+each, and ends with status 1 at the first that does not see what it should.
 """
 
 import asyncio
+import contextlib
 import datetime
 import decimal
 import os
+import re
 import shutil
 import ssl
 import subprocess
@@ -21,6 +24,7 @@ import psycopg
 import sqlalchemy as sa
 from psycopg.rows import dict_row
 
+CLIENTS = Path(__file__).parent.absolute()
 UTC = datetime.timezone.utc
 MOMENT = datetime.datetime(2026, 1, 2, 3, 4, 5, 600000, UTC)
 TABLE = """CREATE TABLE reading (id U32 PRIMARY KEY, at TIMESTAMP, celsius F64, note VARTEXT(40) NOT NULL,
@@ -87,7 +91,7 @@ def with_psycopg(host):
             try:
                 cursor.execute("SELECT id FROM reading")
                 raise AssertionError("cursors of the server are not there")
-            except psycopg.errors.SyntaxError:
+            except psycopg.errors.FeatureNotSupported:
                 db.rollback()
         equal(db.execute("SELECT count(*) AS n FROM reading").fetchone(), {"n": 201})
         for _ in range(20):
@@ -218,27 +222,81 @@ async def with_tls(address, port, root):
     await db.close()
 
 
-def over_tls(lode):
+@contextlib.contextmanager
+def at_tcp(lode, folder, *options):
+    """Serves a database at TCP, for the password `secret`. Gives the address."""
+    passwords = folder / "passwords"
+    passwords.write_text("ada:secret\n")
+    passwords.chmod(0o600)
+    server = subprocess.Popen([lode, "serve", str(folder / "db"), "--create", "--listen", "127.0.0.1:0",
+                               "--password-file", str(passwords), *map(str, options)],
+                              stdout=subprocess.PIPE, text=True)
+    try:
+        address, port = server.stdout.readline().removeprefix("listening at ").strip().split(":")
+        yield address, int(port)
+        server.terminate()
+        equal(server.wait(60), 0)
+    finally:
+        server.kill()
+        server.wait()
+
+
+def built(name, command, folder):
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=600)
+    if done.returncode:
+        raise AssertionError(f"{name} is not compiled: {done.stderr}")
+
+
+def programs(folder, jars):
+    """Compiles the programs for JDBC and pgx: returns, by name, what makes a command of a port and a certificate."""
+    found = {}
+    if jars and shutil.which("javac"):
+        sources = CLIENTS / "jdbc"
+        classes = folder / "classes"
+        path = os.pathsep.join([str(classes), os.path.join(os.path.abspath(jars), "*")])
+        built("jdbc", ["javac", "-Xlint:all", "-Werror", "-cp", path, "-d", str(classes),
+                       *sorted(map(str, sources.glob("*.java")))], sources)
+        found["JDBC"] = lambda port, *root: ["java", "-cp", path, "Clients", "localhost", str(port), "secret",
+                                             *map(str, root)]
+    version = [0]
+    if shutil.which("go"):
+        told = subprocess.run(["go", "env", "GOVERSION"], capture_output=True, text=True, timeout=60, check=True).stdout
+        version = [int(digits) for digits in re.findall(r"\d+", told)]
+    # From this version on, Go gets the one that go.mod names.
+    if version >= [1, 21]:
+        program = str(folder / "pgx")
+        built("pgx", ["go", "build", "-o", program, "."], CLIENTS / "pgx")
+        found["pgx"] = lambda port, *root: [program, f"postgres://ada:secret@localhost:{port}/any?" + (
+            f"sslmode=verify-full&channel_binding=require&sslrootcert={root[0]}" if root else "sslmode=disable")]
+    for name in {"JDBC", "pgx"} - set(found):
+        print(f"{name} is left out: its compiler or its jars are missing, or too old")
+    return found
+
+
+def drive(name, command):
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    if done.returncode:
+        raise AssertionError(f"{name}:\n{done.stderr}")
+
+
+def over_tcp(lode, jars):
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        root, chain, key = certificate(folder)
-        passwords = folder / "passwords"
-        passwords.write_text("ada:secret\n")
-        passwords.chmod(0o600)
-        server = subprocess.Popen([lode, "serve", str(folder / "db"), "--create", "--listen", "127.0.0.1:0",
-                                   "--password-file", str(passwords), "--tls-certificate", str(chain),
-                                   "--tls-key", str(key)], stdout=subprocess.PIPE, text=True)
-        try:
-            address, port = server.stdout.readline().removeprefix("listening at ").strip().split(":")
-            asyncio.run(with_tls(address, int(port), root))
-            server.terminate()
-            equal(server.wait(60), 0)
-        finally:
-            server.kill()
-            server.wait()
+        compiled = programs(folder, jars)
+        with at_tcp(lode, folder) as (_, port):
+            for name, command in compiled.items():
+                drive(name, command(port))
+                print(f"{name} agrees", flush=True)
+        (folder / "tls").mkdir()
+        root, chain, key = certificate(folder / "tls")
+        with at_tcp(lode, folder / "tls", "--tls-certificate", chain, "--tls-key", key) as (address, port):
+            asyncio.run(with_tls(address, port, root))
+            for name, command in compiled.items():
+                drive(name, command(port, root))
+        print(", ".join(["psql", "psycopg", "asyncpg", *compiled]) + " agree over TLS", flush=True)
 
 
-def main(lode):
+def main(lode, jars=None):
     with tempfile.TemporaryDirectory() as folder:
         host = Path(folder) / "db"
         server = subprocess.Popen([lode, "serve", str(host), "--create"], stdout=subprocess.PIPE, text=True)
@@ -261,9 +319,8 @@ def main(lode):
         finally:
             server.kill()
             server.wait()
-    over_tls(lode)
-    print("psql, psycopg and asyncpg agree over TLS", flush=True)
+    over_tcp(lode, jars)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

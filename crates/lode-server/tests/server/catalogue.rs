@@ -25,7 +25,7 @@ async fn tables_columns_and_keys_are_in_the_catalogue() {
     let attributes = "SELECT a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod)::text
                       FROM pg_catalog.pg_attribute a
                       WHERE a.attrelid = 'public.plan'::regclass AND a.attnum > 0 ORDER BY attnum";
-    assert_eq!(texts(attributes).await, ["b text", "a bigint", "c numeric"]);
+    assert_eq!(texts(attributes).await, ["b text", "a bigint", "c numeric(9,2)"]);
     let indexes = "SELECT indexname, indexdef FROM pg_indexes WHERE tablename ~ '^pl' ORDER BY 1";
     let expected = [
         "by_c CREATE UNIQUE INDEX by_c ON public.plan USING btree (c)",

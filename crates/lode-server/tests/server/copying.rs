@@ -50,6 +50,50 @@ async fn what_is_copied_out_can_be_copied_in() {
 }
 
 #[tokio::test]
+async fn rows_are_copied_in_binary() {
+    use tokio_postgres::binary_copy::{BinaryCopyInWriter, BinaryCopyOutStream};
+    use tokio_postgres::types::Type;
+    let bench = Bench::new();
+    let client = bench.client().await;
+    client.batch_execute(TABLE).await.expect("a table");
+    let types = [Type::INT8, Type::TEXT, Type::BYTEA, Type::TIMESTAMPTZ];
+    let at = std::time::UNIX_EPOCH + std::time::Duration::from_micros(1_767_225_600_500_000);
+    let sink = client.copy_in("COPY t FROM STDIN BINARY").await.expect("it starts");
+    let mut writer = pin!(BinaryCopyInWriter::new(sink, &types));
+    for id in 0..1_000_i64 {
+        let name = (id % 2 == 0).then_some("é");
+        writer.as_mut().write(&[&id, &name, &vec![0_u8, 255], &at]).await.expect("a row");
+    }
+    assert_eq!(writer.finish().await.expect("all rows"), 1_000);
+    let query = "COPY (SELECT * FROM t ORDER BY id) TO STDOUT (FORMAT binary)";
+    let stream = client.copy_out(query).await.expect("it starts");
+    let rows: Vec<_> =
+        BinaryCopyOutStream::new(stream, &types).try_collect().await.expect("all rows");
+    assert_eq!(rows.len(), 1_000);
+    let row = &rows[7];
+    assert_eq!((row.get::<i64>(0), row.get::<Option<&str>>(1)), (7, None));
+    assert_eq!((row.get::<&[u8]>(2), row.get::<std::time::SystemTime>(3)), (&[0, 255][..], at));
+    let header = "PGCOPY\n\u{fffd}";
+    for (copy, pieces, state) in [
+        ("COPY t FROM STDIN BINARY", &["1\ta\n"][..], "22P04"),
+        ("COPY t FROM STDIN BINARY", &[header], "22P04"),
+        ("COPY t FROM STDIN BINARY", &[], "22P04"),
+        ("COPY t TO STDOUT (FORMAT binary, HEADER)", &[], "42601"),
+    ] {
+        let error = send(&client, copy, pieces).await.expect_err(copy);
+        assert_eq!(code(&error), state, "{copy}: {error:?}");
+    }
+    let mut short = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\x04\0\0\x07\xd0".to_vec();
+    for (bytes, state) in [(short.clone(), "22P03"), (short.split_off(21), "22P04")] {
+        let sink = client.copy_in("COPY t (id) FROM STDIN BINARY").await.expect("it starts");
+        let mut sink = pin!(sink);
+        sink.send(bytes::Bytes::from(bytes)).await.expect("it is sent");
+        assert_eq!(code(&sink.finish().await.expect_err("no row")), state);
+    }
+    assert_eq!(receive(&client, "COPY (SELECT count(*) FROM t) TO STDOUT").await, "1000\n");
+}
+
+#[tokio::test]
 async fn a_copy_that_fails_leaves_nothing_and_the_session_continues() {
     let bench = Bench::new();
     let mut client = bench.client().await;

@@ -13,3 +13,4 @@ mod settings;
 mod support;
 mod tls;
 mod tls_hostile;
+mod tools;

@@ -45,6 +45,40 @@ async fn values_of_all_types_come_back_in_text_and_in_binary() {
 }
 
 #[tokio::test]
+async fn texts_in_a_statement_mean_what_their_columns_take() {
+    let bench = Bench::new();
+    let client = bench.client().await;
+    client.batch_execute(TABLE).await.expect("a table");
+    let insert = "INSERT INTO reading (id, at, note, raw, ok) VALUES
+                  (1, '9999-12-31 23:59:59.999999Z', 't', '\\x00ff', 'true'),
+                  (2, '10000-01-01', '\\x00', '\\x61', 'f'), (3, '0044-03-15 12:00+01 BC', '', NULL, '1')";
+    client.batch_execute(insert).await.expect("rows");
+    let query = "SELECT id, at, note, raw, ok FROM reading
+                 WHERE at > '0050-01-01 BC' AND ok IN ('t', 'f') ORDER BY id";
+    let mut found = Vec::new();
+    for message in client.simple_query(query).await.expect("rows") {
+        if let SimpleQueryMessage::Row(row) = message {
+            let texts = (0..row.len()).map(|at| row.get(at).unwrap_or("NULL"));
+            found.push(texts.collect::<Vec<_>>().join("|"));
+        }
+    }
+    let expected = [
+        "1|9999-12-31 23:59:59.999999+00|t|\\x00ff|t",
+        "2|10000-01-01 00:00:00+00|\\x00|\\x61|f",
+        "3|0044-03-15 11:00:00+00 BC||NULL|t",
+    ];
+    assert_eq!(found, expected);
+    for wrong in ["at = 'soon'", "at = '2026-02-30'", "ok = 'perhaps'"] {
+        let update = format!("UPDATE reading SET {wrong}");
+        let error = client.batch_execute(&update).await.expect_err(wrong);
+        assert_eq!(code(&error), "22000", "{wrong}: {error:?}");
+    }
+    let returning = "UPDATE reading SET ok = true RETURNING id";
+    let error = client.batch_execute(returning).await.expect_err("SQLite has it for INSERT only");
+    assert_eq!(code(&error), "0A000");
+}
+
+#[tokio::test]
 async fn results_of_expressions_have_types() {
     let bench = Bench::new();
     let client = bench.client().await;

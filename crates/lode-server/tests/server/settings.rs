@@ -130,7 +130,19 @@ async fn what_a_pool_of_connections_resets_is_a_statement() {
     for call in ["pg_try_advisory_lock(1)", "pg_advisory_lock(1, 2)", "pg_advisory_unlock(1)"] {
         refuses(&client, &format!("SELECT {call}"), "0A000").await;
     }
-    refuses(&client, "LISTEN a", "42601").await;
+    for not_there in [
+        "LISTEN a",
+        "SET LOCAL statement_timeout = 1",
+        "DECLARE c CURSOR FOR SELECT 1",
+        "FETCH 1 FROM c",
+        "LOCK TABLE t",
+        "TRUNCATE t",
+        "SELECT 1 FOR UPDATE",
+        "SELECT 1 FOR NO KEY UPDATE",
+        "SELECT 1 = ANY('{1}') FOR SHARE",
+    ] {
+        refuses(&client, not_there, "0A000").await;
+    }
 }
 
 #[tokio::test]

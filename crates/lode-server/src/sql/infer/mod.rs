@@ -4,6 +4,7 @@
 //! column's type. A result that is no column has the type of its expression as far as functions,
 //! casts and operators tell. What stays unknown is text.
 
+mod literals;
 mod results;
 
 use std::collections::HashMap;
@@ -12,6 +13,7 @@ use std::collections::hash_map::Entry;
 use crate::sql::infer::results::items;
 use crate::sql::tokens::{Form, Token, closing, opening};
 use crate::types::Kind;
+pub(crate) use literals::is_literal;
 
 /// The columns of a table, in their order.
 pub(crate) type Columns = Vec<(String, Kind)>;
@@ -23,6 +25,10 @@ pub(crate) struct Known {
     tables: HashMap<String, Columns>,
     /// The types of parameters by their numbers.
     pub parameters: HashMap<usize, Kind>,
+    /// The types of results that have names, and may be results of a query around theirs.
+    named: HashMap<String, Kind>,
+    /// The types that texts may mean, by where the texts start.
+    literals: HashMap<usize, Kind>,
 }
 
 /// Words that precede a number of rows.
@@ -40,20 +46,37 @@ impl Known {
             }
         }
         let tables = found.into_iter().filter_map(|(key, columns)| Some((key, columns?)));
-        Self { tables: tables.collect(), parameters: HashMap::new() }
+        Self { tables: tables.collect(), ..Self::default() }
     }
 
-    /// Finds the types of parameters that are not known yet.
+    /// Finds the types of parameters that are not known yet, and of texts.
     pub(crate) fn find_parameters(&mut self, tokens: &[Token<'_>]) {
+        self.find_named(tokens);
         self.find_inserted(tokens);
         self.find_listed(tokens);
-        for at in 0..tokens.len() {
-            let Some(number) = tokens[at].parameter() else { continue };
-            if !self.parameters.contains_key(&number)
+        for (at, token) in tokens.iter().enumerate() {
+            if self.is_sought(token)
                 && let Some(kind) = self.beside(tokens, at)
             {
-                self.parameters.insert(number, kind);
+                self.note(token, kind);
             }
+        }
+    }
+
+    /// Returns true for a parameter, or a text that may mean something else, without a type.
+    fn is_sought(&self, token: &Token<'_>) -> bool {
+        match token.parameter() {
+            Some(number) => !self.parameters.contains_key(&number),
+            None => is_literal(token) && !self.literals.contains_key(&token.start),
+        }
+    }
+
+    /// Notes the type of a parameter or of a text.
+    fn note(&mut self, token: &Token<'_>, kind: Kind) {
+        if let Some(number) = token.parameter() {
+            self.parameters.entry(number).or_insert(kind);
+        } else if is_literal(token) {
+            self.literals.entry(token.start).or_insert(kind);
         }
     }
 
@@ -81,10 +104,8 @@ impl Known {
         while tokens.get(at).is_some_and(|token| token.is_sign("(")) {
             let close = closing(tokens, at);
             for (item, kind) in items(&tokens[at + 1..close]).iter().zip(&kinds) {
-                if let ([only], Some(kind)) = (item, kind)
-                    && let Some(number) = only.parameter()
-                {
-                    self.parameters.entry(number).or_insert(*kind);
+                if let ([only], Some(kind)) = (item, kind) {
+                    self.note(only, *kind);
                 }
             }
             at = close + 1;
@@ -102,9 +123,7 @@ impl Known {
                 continue;
             };
             let inner = tokens.get(at + 1..closing(tokens, at)).unwrap_or_default();
-            for number in inner.iter().filter_map(Token::parameter) {
-                self.parameters.entry(number).or_insert(kind);
-            }
+            inner.iter().for_each(|token| self.note(token, kind));
         }
     }
 
@@ -171,10 +190,12 @@ impl Known {
         self.column(&name.content())
     }
 
-    /// Returns the type of a column of that name in any of the tables.
+    /// Returns the type of a column of that name in any of the tables, or of a result.
     fn column(&self, name: &str) -> Option<Kind> {
         let mut columns = self.tables.values().flatten();
-        columns.find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, kind)| *kind)
+        let found = columns.find(|(known, _)| known.eq_ignore_ascii_case(name));
+        let named = || self.named.get(&name.to_ascii_lowercase()).copied();
+        found.map(|(_, kind)| *kind).or_else(named)
     }
 }
 
@@ -254,12 +275,19 @@ mod tests {
             ),
             ("INSERT INTO t VALUES (1) RETURNING id, length(name)", vec![Int, Int]),
             (
+                "SELECT n, x.is_more, x.t FROM (SELECT count(*) AS n, id > 7 is_more, max(at) AS t
+                 FROM t) AS x",
+                vec![Int, Bool, Time],
+            ),
+            ("WITH a AS (SELECT sum(x) AS s FROM t) SELECT s + 1 FROM a", vec![Float]),
+            (
                 "SELECT CASE WHEN id = 1 THEN 'a' END, row_number() OVER (ORDER BY id) FROM t",
                 vec![Text, Int],
             ),
         ] {
             let tokens = tokens(source);
-            let known = Known::of(&[&tokens[..], &super::tests::table()].concat(), &columns);
+            let mut known = Known::of(&[&tokens[..], &super::tests::table()].concat(), &columns);
+            known.find_parameters(&tokens);
             let found = known.results(&tokens, expected.len());
             assert_eq!(found, expected.into_iter().map(Some).collect::<Vec<_>>(), "{source}");
         }

@@ -6,6 +6,11 @@ use crate::types::Kind;
 
 /// The most expressions inside of one another that are looked into.
 const MOST_DEPTH: usize = 50;
+/// The most queries of a statement whose results are looked at by their names.
+const MOST_QUERIES: usize = 100;
+/// Words that end a list of results.
+const ENDS: [&str; 8] =
+    ["FROM", "WHERE", "GROUP", "ORDER", "LIMIT", "UNION", "EXCEPT", "INTERSECT"];
 const LOGIC: [&str; 4] = ["AND", "OR", "NOT", "EXISTS"];
 
 /// Functions whose result has the type of the first argument.
@@ -94,12 +99,38 @@ impl Known {
             kinds = found.iter().map(|item| self.kind(item)).collect();
         } else if found.len() < count {
             // A star stands for several columns, which are known otherwise.
-            let starts = found.iter().rev().take_while(|item| !item.iter().any(|t| t.is_sign("*")));
+            let starts = found.iter().rev().take_while(|item| !is_star(item));
             for (place, item) in kinds.iter_mut().rev().zip(starts) {
                 *place = self.kind(item);
             }
         }
         kinds
+    }
+
+    /// Returns the type of a result by its name, if a star may stand for it.
+    pub(crate) fn starred(&self, tokens: &[Token<'_>], name: &str) -> Option<Kind> {
+        let has_star = items(list(tokens)).into_iter().any(is_star);
+        if has_star { self.column(name) } else { None }
+    }
+
+    /// Finds the types of results that have names, where queries are inside of others.
+    pub(super) fn find_named(&mut self, tokens: &[Token<'_>]) {
+        let selects = tokens.iter().enumerate().filter(|(_, token)| token.is_word("SELECT"));
+        let selects: Vec<_> = selects.map(|(at, _)| at).take(MOST_QUERIES).collect();
+        if selects.len() < 2 {
+            return;
+        }
+        // Those inside come after those around them.
+        for at in selects.into_iter().rev() {
+            for item in items(inner_list(&tokens[at + 1..])) {
+                let expression = without_name(item);
+                if let Some(name) = item.last().filter(|_| expression.len() < item.len())
+                    && let Some(kind) = self.kind(expression)
+                {
+                    self.named.insert(name.content().to_ascii_lowercase(), kind);
+                }
+            }
+        }
     }
 
     /// Returns the type of an expression.
@@ -258,11 +289,37 @@ pub(super) fn items<'l, 't>(list: &'l [Token<'t>]) -> Vec<&'l [Token<'t>]> {
     found
 }
 
+/// Returns true for `*` and `t.*`.
+fn is_star(item: &[Token<'_>]) -> bool {
+    match item {
+        [star] => star.is_sign("*"),
+        [.., dot, star] => dot.is_sign(".") && star.is_sign("*"),
+        [] => false,
+    }
+}
+
+/// Returns the list of results that these tokens start with, up to the tables or to a bracket.
+fn inner_list<'l, 't>(tokens: &'l [Token<'t>]) -> &'l [Token<'t>] {
+    let mut depth = 0_usize;
+    for (at, token) in tokens.iter().enumerate() {
+        if token.is_sign("(") {
+            depth += 1;
+        } else if token.is_sign(")") && depth == 0 {
+            return &tokens[..at];
+        } else if token.is_sign(")") {
+            depth -= 1;
+        } else if depth == 0 && (token.is_sign(";") || ENDS.iter().any(|word| token.is_word(word)))
+        {
+            return &tokens[..at];
+        }
+    }
+    tokens
+}
+
 /// Returns the list of results: after `SELECT` up to `FROM`, or after `RETURNING`.
 fn list<'l, 't>(tokens: &'l [Token<'t>]) -> &'l [Token<'t>] {
     let mut depth = 0_usize;
     let mut start = None;
-    let ends = ["FROM", "WHERE", "GROUP", "ORDER", "LIMIT", "UNION", "EXCEPT", "INTERSECT"];
     for (at, token) in tokens.iter().enumerate() {
         if token.is_sign("(") {
             depth += 1;
@@ -272,7 +329,7 @@ fn list<'l, 't>(tokens: &'l [Token<'t>]) -> &'l [Token<'t>] {
             let distinct = tokens.get(at + 1).is_some_and(|next| next.is_word("DISTINCT"));
             start = Some(at + 1 + usize::from(distinct));
         } else if depth == 0
-            && (token.is_sign(";") || ends.iter().any(|word| token.is_word(word)))
+            && (token.is_sign(";") || ENDS.iter().any(|word| token.is_word(word)))
             && let Some(start) = start
         {
             return &tokens[start..at];

@@ -1,11 +1,16 @@
 //! PostgreSQL's notation in SQLite's language: `$1` becomes `?1`, `x::text` becomes `CAST(x AS
 //! TEXT)`, and what tools write for `pg_catalog` loses its schema where SQLite takes none.
 
+mod casts;
+mod notation;
+
 use std::collections::HashMap;
 
-use crate::refusal::{NO_SETTING, Refusal, TOO_LARGE};
+use crate::refusal::{Refusal, TOO_LARGE};
+use crate::sql::rewrite::casts::{cast, is_keyword, type_after, wrap};
+use crate::sql::rewrite::notation::Edits;
 use crate::sql::tokens::{Form, Token, closing};
-use crate::types::{Kind, decode};
+use crate::types::Kind;
 
 /// A statement for SQLite.
 #[derive(Debug, Default)]
@@ -28,30 +33,66 @@ struct Placed<'t> {
     start: usize,
 }
 
-/// Rewrites a statement.
-pub(crate) fn rewrite(source: &str, tokens: &[Token<'_>]) -> Result<Rewritten, Refusal> {
+/// Rewrites a statement. `texts` stand for some of the tokens, by their places.
+pub(crate) fn rewrite(
+    source: &str,
+    tokens: &[Token<'_>],
+    texts: &[(usize, String)],
+) -> Result<Rewritten, Refusal> {
     let mut result = Rewritten::default();
     let mut placed: Vec<Placed<'_>> = Vec::new();
     let mut copied = 0;
     let mut casts = 0;
     let mut at = 0;
+    let mut edits = Edits::of(source, tokens)?;
+    edits.replaced.extend(texts.iter().cloned());
     while let Some(token) = tokens.get(at) {
         let rest = &tokens[at..];
         result.text += &source[copied..token.start];
+        if let Some(text) = edits.before.get(&at) {
+            result.text += text;
+        }
         let start = result.text.len();
-        let used = if token.form == Form::Cast {
+        let kind = Moving::of(source, rest, placed.last());
+        if kind.is_some() {
             casts += 1;
             if casts > MOST_CASTS {
                 let line = format!("a statement can have {MOST_CASTS} casts");
                 return Err(Refusal::new(TOO_LARGE, line));
             }
-            let (name, used) = type_after(rest);
-            cast(&mut result, &mut placed, &name)?;
-            used
+        }
+        let used = if let Some(text) = edits.replaced.get(&at) {
+            result.text += text;
+            if !text.is_empty() {
+                placed.push(Placed { token: *token, start });
+            }
+            1
+        } else if let Some(kind) = kind {
+            match kind {
+                Moving::Cast => {
+                    let (name, used) = type_after(rest);
+                    cast(&mut result, &mut placed, &name)?;
+                    used
+                }
+                Moving::Element => {
+                    element(&mut result, &mut placed);
+                    1
+                }
+                Moving::Field => {
+                    let after = format!(", {})", text_of(&format!("$.{}", rest[1].content())));
+                    wrap(&mut result, &mut placed, "json_extract(", &after);
+                    2
+                }
+            }
         } else {
             let used = replace(&mut result.text, rest, placed.last().map(|last| last.token));
             if used > 0 {
-                placed.push(Placed { token: *token, start });
+                let text = match token.text {
+                    "[" if token.form == Form::Sign => "(",
+                    "]" => ")",
+                    other => other,
+                };
+                placed.push(Placed { token: Token { text, ..*token }, start });
             }
             if used > 0 { used } else { skipped(rest).min(rest.len()) }
         };
@@ -59,7 +100,53 @@ pub(crate) fn rewrite(source: &str, tokens: &[Token<'_>]) -> Result<Rewritten, R
         copied = tokens[at - 1].end();
     }
     result.text += &source[copied..];
+    if let Some(text) = edits.before.get(&tokens.len()) {
+        result.text += text;
+    }
     Ok(result)
+}
+
+/// A notation that moves what was written before it.
+enum Moving {
+    /// `x::type`
+    Cast,
+    /// `x[1]`
+    Element,
+    /// `(x).name`
+    Field,
+}
+
+impl Moving {
+    fn of(source: &str, rest: &[Token<'_>], last: Option<&Placed<'_>>) -> Option<Self> {
+        let token = rest.first()?;
+        if token.form == Form::Cast {
+            return Some(Self::Cast);
+        }
+        let last = last?.token;
+        let is_bracket = last.is_sign(")");
+        if token.is_sign("[") && (is_bracket || last.is_name()) && !last.is_word("ARRAY") {
+            return Some(Self::Element);
+        }
+        let is_next = source[..token.start].ends_with(')');
+        let is_field = token.is_sign(".") && is_bracket && is_next;
+        (is_field && rest.get(1).is_some_and(Token::is_name)).then_some(Self::Field)
+    }
+}
+
+/// Starts the call that finds an element of the array that was written last.
+fn element(result: &mut Rewritten, placed: &mut Vec<Placed<'_>>) {
+    wrap(result, placed, "array_at(", ", ");
+    if let Some(call) = placed.last_mut() {
+        call.token = Token { form: Form::Word, text: "array_at", ..call.token };
+        let start = call.start;
+        let open = Token { form: Form::Sign, text: "(", start: call.token.start };
+        placed.push(Placed { token: open, start });
+    }
+}
+
+/// Returns a text in quotes.
+fn text_of(content: &str) -> String {
+    format!("'{}'", content.replace('\'', "''"))
 }
 
 /// Returns the number of tokens that have no counterpart in SQLite.
@@ -99,7 +186,11 @@ fn replace(out: &mut String, rest: &[Token<'_>], last: Option<Token<'_>>) -> usi
         return close + 1;
     }
     if token.form == Form::Text && token.text.starts_with(['e', 'E']) {
-        *out += &format!("'{}'", token.content().replace('\'', "''"));
+        *out += &text_of(&token.content());
+        return 1;
+    }
+    if token.is_sign("[") || token.is_sign("]") {
+        *out += if token.is_sign("[") { "(" } else { ")" };
         return 1;
     }
     // There are no arrays.
@@ -143,122 +234,10 @@ fn matches(out: &mut String, rest: &[Token<'_>], last: Option<Token<'_>>) -> Opt
     Some(not + 1 + usize::from(ignores_case))
 }
 
-/// Returns the name of the type after `::`, and how many tokens both are.
-fn type_after(rest: &[Token<'_>]) -> (String, usize) {
-    let is = |at: usize, word: &str| rest.get(at).is_some_and(|token| token.is_word(word));
-    let has = |at: usize, sign: &str| rest.get(at).is_some_and(|token| token.is_sign(sign));
-    let mut at = 1;
-    if is(1, "pg_catalog") && has(2, ".") {
-        at = 3;
-    }
-    let name = rest.get(at).filter(|token| token.is_name()).map(Token::content);
-    let Some(name) = name else { return (String::new(), at.min(rest.len())) };
-    at += 1;
-    if is(at, "precision") || is(at, "varying") {
-        at += 1;
-    }
-    if has(at, "(") {
-        let close = rest.iter().skip(at).position(|token| token.is_sign(")"));
-        at = close.map_or(rest.len(), |close| at + close + 1);
-    }
-    if (is(at, "with") || is(at, "without")) && is(at + 1, "time") && is(at + 2, "zone") {
-        at += 3;
-    }
-    (name, at)
-}
-
-/// Types that name things of the catalogue, whose names and numbers pass for each other.
-const NAMES: [&str; 6] =
-    ["regproc", "regprocedure", "regnamespace", "regrole", "regoper", "regoperator"];
-/// The types of which functions of the server find the other form.
-const FOUND: [&str; 2] = ["regclass", "regtype"];
-
-/// Casts what was written last.
-fn cast(result: &mut Rewritten, placed: &mut Vec<Placed<'_>>, name: &str) -> Result<(), Refusal> {
-    let Some(last) = placed.last() else { return Ok(()) };
-    let kind = Kind::of_name(name);
-    if let Some(number) = last.token.parameter()
-        && !FOUND.iter().any(|known| name.eq_ignore_ascii_case(known))
-    {
-        if let Some(kind) = kind {
-            result.casts.entry(number).or_insert(kind);
-        }
-        return Ok(());
-    }
-    if NAMES.iter().any(|known| name.eq_ignore_ascii_case(known)) {
-        return Ok(());
-    }
-    if let Some(function) = FOUND.iter().find(|known| name.eq_ignore_ascii_case(known)) {
-        wrap(result, placed, &format!("{function}("), ")");
-        return Ok(());
-    }
-    let words = match kind {
-        Some(Kind::Bool | Kind::Int) => "INTEGER",
-        Some(Kind::Float) => "REAL",
-        Some(Kind::Text) => "TEXT",
-        Some(Kind::Bytes) => "BLOB",
-        Some(Kind::Numeric) => "NUMERIC",
-        Some(Kind::Time) => return moment(result, placed),
-        None => return Err(Refusal::new(NO_SETTING, format!("there is no type {name}"))),
-    };
-    wrap(result, placed, "CAST(", &format!(" AS {words})"));
-    Ok(())
-}
-
-/// Puts text before and after the operand that was written last.
-fn wrap(result: &mut Rewritten, placed: &mut Vec<Placed<'_>>, before: &str, after: &str) {
-    let first = primary(placed);
-    result.text.insert_str(placed[first].start, before);
-    result.text += after;
-    placed.truncate(first + 1);
-    // From here on one operand, whatever it was.
-    placed[first].token.form = Form::Number;
-}
-
-/// Makes a number of a text that is cast to a moment; anything else is a number already.
-fn moment(result: &mut Rewritten, placed: &mut [Placed<'_>]) -> Result<(), Refusal> {
-    let Some(last) = placed.last_mut().filter(|last| last.token.form == Form::Text) else {
-        return Ok(());
-    };
-    let value = decode::of_text(Kind::Time, &last.token.content())?;
-    if let rusqlite::types::Value::Integer(number) = value {
-        result.text.truncate(last.start);
-        result.text += &number.to_string();
-        last.token.form = Form::Number;
-    }
-    Ok(())
-}
-
-/// Returns the place of the first token of the operand that ends with the last one.
-fn primary(placed: &[Placed<'_>]) -> usize {
-    let mut first = placed.len() - 1;
-    if placed[first].token.is_sign(")") {
-        let mut depth = 1_usize;
-        while first > 0 && depth > 0 {
-            first -= 1;
-            depth += usize::from(placed[first].token.is_sign(")"));
-            depth -= usize::from(placed[first].token.is_sign("("));
-        }
-        let before = first.checked_sub(1).map(|at| placed[at].token);
-        if before.is_some_and(|before| before.is_name() && !is_keyword(&before)) {
-            first -= 1;
-        }
-    }
-    while first >= 2 && placed[first].token.is_name() && placed[first - 1].token.is_sign(".") {
-        first -= 2;
-    }
-    first
-}
-
-/// Returns true for a word that a bracket can follow and that names no function.
-fn is_keyword(token: &Token<'_>) -> bool {
-    let words = ["AND", "OR", "NOT", "IN", "SELECT", "WHERE", "ON", "VALUES", "THEN", "ELSE", "BY"];
-    words.iter().any(|word| token.is_word(word))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::refusal::NO_SETTING;
     use crate::sql::tokens::tokens;
 
     #[test]
@@ -287,17 +266,17 @@ mod tests {
             ("SELECT current_user, t.current_user", "SELECT current_user(), t.current_user"),
             ("SELECT 'x::int $1' -- $2::int", "SELECT 'x::int $1' -- $2::int"),
         ] {
-            let rewritten = rewrite(source, &tokens(source)).expect("it is rewritten");
+            let rewritten = rewrite(source, &tokens(source), &[]).expect("it is rewritten");
             assert_eq!(rewritten.text, expected, "{source}");
         }
         let source = "SELECT $2::bytea";
-        let casts = rewrite(source, &tokens(source)).expect("it is rewritten").casts;
+        let casts = rewrite(source, &tokens(source), &[]).expect("it is rewritten").casts;
         assert_eq!(casts, HashMap::from([(2, Kind::Bytes)]));
         let source = "SELECT 1::zebra";
-        assert_eq!(rewrite(source, &tokens(source)).expect_err("no type").code, NO_SETTING);
+        assert_eq!(rewrite(source, &tokens(source), &[]).expect_err("no type").code, NO_SETTING);
         for odd in ["::", "::int", "SELECT ::", "COLLATE", "OPERATOR(pg_catalog.", "x::", "x::int("]
         {
-            let _ = rewrite(odd, &tokens(odd));
+            let _ = rewrite(odd, &tokens(odd), &[]);
         }
     }
 }
