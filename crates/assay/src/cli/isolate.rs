@@ -63,7 +63,8 @@ pub(crate) struct IsolateArgs {
     /// Set a parameter of an engine; `assay list` shows them
     #[arg(long = "set", value_name = "ENGINE.NAME=VALUE", conflicts_with = "output")]
     pub set: Vec<String>,
-    /// File of verdicts, which has none with --set or --expect; `assay advise` reads the default one [default: assay-runs/isolation.json]
+    /// File of verdicts, none of which is of --set or --expect; `assay advise` reads the default
+    /// one [default: assay-runs/isolation.json]
     #[arg(short, long, value_name = "FILE", conflicts_with = "expect")]
     pub output: Option<PathBuf>,
     /// Output format
