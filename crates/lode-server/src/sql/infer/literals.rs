@@ -56,6 +56,9 @@ mod tests {
     #[test]
     fn texts_mean_what_their_columns_take() {
         let columns = |name: &str| {
+            if name == "u" {
+                return Some(vec![("at".into(), Kind::Text)]);
+            }
             let columns = [("at", Kind::Time), ("ok", Kind::Bool), ("raw", Kind::Bytes)];
             let columns = columns.into_iter().chain([("note", Kind::Text)]);
             (name == "t").then(|| columns.map(|(name, kind)| (name.into(), kind)).collect())
@@ -72,6 +75,15 @@ mod tests {
             (
                 "SELECT ok FROM t WHERE at IN ('1970-01-01', 'soon-ish') AND ok = 'perhaps'",
                 "SELECT ok FROM t WHERE at IN (0, 'soon-ish') AND ok = 'perhaps'",
+            ),
+            // Of two columns of one name, the one that is meant; or neither.
+            (
+                "SELECT 1 FROM t a, u WHERE a.at > '1970-01-01' AND u.at > '1970-01-01'",
+                "SELECT 1 FROM t a, u WHERE a.at > 0 AND u.at > '1970-01-01'",
+            ),
+            (
+                "SELECT 1 FROM t a, u WHERE at > '1970-01-01'",
+                "SELECT 1 FROM t a, u WHERE at > '1970-01-01'",
             ),
             (
                 "SELECT 't' WHERE at BETWEEN '1970-01-01' AND '1970-01-01'::timestamptz",
