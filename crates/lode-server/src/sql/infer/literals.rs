@@ -1,9 +1,8 @@
 //! Texts that mean something else where their column has another type: `'2026-01-02'` is a moment,
 //! `'t'` is true, `'\\x00'` is a byte.
 
-use rusqlite::types::Value;
-
 use crate::sql::infer::Known;
+use crate::sql::rewrite::sql_of;
 use crate::sql::tokens::{Form, Token};
 use crate::types::{Kind, decode};
 
@@ -34,13 +33,8 @@ impl Known {
                 continue;
             }
             // One that makes no sense stays, and is refused where it is stored.
-            match decode::of_text(*kind, &token.content()) {
-                Ok(Value::Integer(number)) => found.push((at, number.to_string())),
-                Ok(Value::Blob(bytes)) => {
-                    let digits = bytes.iter().map(|byte| format!("{byte:02x}"));
-                    found.push((at, format!("x'{}'", digits.collect::<String>())));
-                }
-                _ => {}
+            if let Ok(value) = decode::of_text(*kind, &token.content()) {
+                found.push((at, sql_of(&value)));
             }
         }
         found

@@ -1,5 +1,6 @@
 import com.zaxxer.hikari.HikariConfig;
 import com.zaxxer.hikari.HikariDataSource;
+import java.math.BigDecimal;
 import java.sql.BatchUpdateException;
 import java.sql.Connection;
 import java.sql.DriverManager;
@@ -7,6 +8,7 @@ import java.sql.PreparedStatement;
 import java.sql.SQLException;
 import java.sql.Savepoint;
 import java.sql.Statement;
+import java.sql.Types;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -265,6 +267,18 @@ public final class Clients {
                 run(db, "UPDATE jdbc SET at = '" + at + "', ok = 'f', raw = '\\x00ff'");
                 Check.equal(query(db, "SELECT at = '" + at + "', ok, raw FROM jdbc"), List.of("t f \\x00ff"));
             }
+            try (PreparedStatement put = db.prepareStatement(
+                    "UPDATE jdbc SET ok = ?, raw = ?, at = ?, price = ?, f64 = ?, i8 = ? WHERE id = 1")) {
+                put.setBoolean(1, true);
+                put.setBytes(2, Values.BYTES);
+                put.setObject(3, Values.MOMENT);
+                put.setBigDecimal(4, new BigDecimal("-1.25"));
+                put.setDouble(5, 1e300);
+                put.setNull(6, Types.SMALLINT);
+                Check.equal(put.executeUpdate(), 1);
+            }
+            Check.equal(query(db, "SELECT ok, raw, at, price, f64, i8 FROM jdbc WHERE at = ? AND ok = ?",
+                Values.MOMENT, true), List.of("t \\x00ff5c27 2026-01-02 03:04:05.600001+00 -1.25 1e300 null"));
             run(db, "UPDATE jdbc SET note = 'a'; UPDATE jdbc SET note = 'b'");
             try (Statement run = db.createStatement()) {
                 Check.equal(run.execute("SELECT 1; SELECT note FROM jdbc"), true);

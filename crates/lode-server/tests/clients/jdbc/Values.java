@@ -20,7 +20,7 @@ import org.postgresql.copy.CopyManager;
 /** Values of all types, in and out, by statements and by COPY. */
 final class Values {
     static final OffsetDateTime MOMENT = OffsetDateTime.of(2026, 1, 2, 3, 4, 5, 600_001_000, ZoneOffset.UTC);
-    private static final byte[] BYTES = {0, (byte) 0xff, '\\', '\''};
+    static final byte[] BYTES = {0, (byte) 0xff, '\\', '\''};
     static final String TABLE = """
             CREATE TABLE jdbc (id U32 PRIMARY KEY, i8 I8, i16 I16, i64 I64, f32 F32, f64 F64, ok BOOLEAN,
                 price DECIMAL(20, 2), at TIMESTAMP, fixed TEXT(3), note VARTEXT(40), four BYTES(4),
