@@ -64,7 +64,8 @@ const COLUMNS: &str = "
     SELECT t.name, c.name, c.type
     FROM pg_catalog.sqlite_schema AS t, pragma_table_info(t.name, 'pg_catalog') AS c
     UNION ALL SELECT t.name, c.name, c.type
-    FROM information_schema.sqlite_schema AS t, pragma_table_info(t.name, 'information_schema') AS c";
+    FROM information_schema.sqlite_schema AS t,
+         pragma_table_info(t.name, 'information_schema') AS c";
 
 /// Databases of SQLite in memory, in which the tables are.
 const ATTACH: &str = "ATTACH ':memory:' AS pg_catalog; ATTACH ':memory:' AS information_schema;";

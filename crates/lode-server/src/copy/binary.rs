@@ -1,5 +1,5 @@
-//! Rows in binary: after a header, each row is the count of its fields, and each field its length and
-//! its bytes (File Formats of `COPY` in PostgreSQL's manual).
+//! Rows in binary: after a header, each row is the count of its fields, and each field its length
+//! and its bytes (File Formats of `COPY` in PostgreSQL's manual).
 
 use bytes::{BufMut, BytesMut};
 use rusqlite::types::ValueRef;

@@ -51,7 +51,8 @@ async fn texts_in_a_statement_mean_what_their_columns_take() {
     client.batch_execute(TABLE).await.expect("a table");
     let insert = "INSERT INTO reading (id, at, note, raw, ok) VALUES
                   (1, '9999-12-31 23:59:59.999999Z', 't', '\\x00ff', 'true'),
-                  (2, '10000-01-01', '\\x00', '\\x61', 'f'), (3, '0044-03-15 12:00+01 BC', '', NULL, '1')";
+                  (2, '10000-01-01', '\\x00', '\\x61', 'f'),
+                  (3, '0044-03-15 12:00+01 BC', '', NULL, '1')";
     client.batch_execute(insert).await.expect("rows");
     let query = "SELECT id, at, note, raw, ok FROM reading
                  WHERE at > '0050-01-01 BC' AND ok IN ('t', 'f') ORDER BY id";

@@ -82,8 +82,8 @@ async fn arrays_of_the_catalogue_are_looked_into() {
         ),
         // As it asks for foreign keys, for schemas and for types.
         (
-            "SELECT pos.n FROM pg_catalog.pg_constraint con, pg_catalog.generate_series(1, 32) pos(n),
-                    pg_catalog.pg_attribute a
+            "SELECT pos.n FROM pg_catalog.pg_constraint con,
+                    pg_catalog.generate_series(1, 32) pos(n), pg_catalog.pg_attribute a
              WHERE a.attnum = con.conkey[pos.n] AND a.attrelid = con.conrelid AND a.attname = 'a'",
             vec!["2"],
         ),
@@ -116,7 +116,8 @@ async fn arrays_of_the_catalogue_are_looked_into() {
         ),
         (
             "SELECT substring('tables' from 2 for 3), substring(relname for 2),
-                    position('b' in relname), trim(leading from '  a '), trim(trailing 'yx' from 'axy')
+                    position('b' in relname), trim(leading from '  a '),
+                    trim(trailing 'yx' from 'axy')
              FROM pg_class WHERE relname = 'by_c'",
             vec!["abl by 1 a  a"],
         ),
