@@ -30,7 +30,7 @@
 //! |---|---|
 //! | `server/` | listening, limits, passwords, the certificate, the end |
 //! | `session/` | a client's statements, portals and transaction |
-//! | `copy/` | the lines of `COPY` |
+//! | `copy/` | the rows of `COPY` |
 //! | `catalogue/` | tables and functions that tools ask for tables with |
 //! | `sql/` | the text of statements: notation, types of parameters and results, settings |
 //! | `types/` | values of SQLite as values of PostgreSQL's types, and back |

@@ -18,12 +18,12 @@ struct Array {
 
 impl Array {
     /// Returns the array that an argument is; none for NULL.
-    fn of(context: &Context<'_>, at: usize) -> Result<Option<Self>> {
-        Ok(match context.get_raw(at) {
+    fn of(context: &Context<'_>, at: usize) -> Option<Self> {
+        match context.get_raw(at) {
             ValueRef::Text(text) => Some(Self::parse(&String::from_utf8_lossy(text))),
             ValueRef::Integer(number) => Some(Self::parse(&number.to_string())),
             _ => None,
-        })
+        }
     }
 
     fn parse(text: &str) -> Self {
@@ -179,7 +179,7 @@ pub(super) fn add_arrays(connection: &Connection) -> Result<()> {
         Ok(Array::text(elements.iter().map(Option::as_deref)))
     })?;
     connection.create_scalar_function("array_at", 2, FLAGS, |context| {
-        let Some(array) = Array::of(context, 0)? else { return Ok(Value::Null) };
+        let Some(array) = Array::of(context, 0) else { return Ok(Value::Null) };
         let place = context.get::<Option<i64>>(1)?.and_then(|at| at.checked_sub(array.first));
         let at = place.and_then(|place| usize::try_from(place).ok());
         let found = at.and_then(|at| array.elements.get(at)).cloned().flatten();
@@ -192,11 +192,11 @@ pub(super) fn add_arrays(connection: &Connection) -> Result<()> {
         }))
     })?;
     connection.create_scalar_function("array_json", 1, FLAGS, |context| {
-        Ok(Array::of(context, 0)?.map(|array| array.json()))
+        Ok(Array::of(context, 0).map(|array| array.json()))
     })?;
     for name in ["array_length", "array_upper"] {
         connection.create_scalar_function(name, 2, FLAGS, |context| {
-            let array = Array::of(context, 0)?.filter(|array| !array.elements.is_empty());
+            let array = Array::of(context, 0).filter(|array| !array.elements.is_empty());
             let is_first = context.get::<Option<i64>>(1)? == Some(1);
             Ok(array.filter(|_| is_first).map(|array| array.elements.len() as i64))
         })?;

@@ -29,8 +29,8 @@ impl<'d> Origins<'d> {
         Self { db, tables: HashMap::new() }
     }
 
-    /// Finds the column of a table that a result is, as SQLite says. For SQLite, tables of Lode are
-    /// temporary ones.
+    /// Finds the column of a table that SQLite says that a result is. For SQLite, tables of Lode
+    /// are temporary ones.
     pub(crate) fn find(&mut self, source: &ColumnMetadata<'_>) -> Option<Origin> {
         let table = source.table_name().filter(|_| source.database_name() == Some("temp"))?;
         let column = source.origin_name()?;

@@ -200,7 +200,7 @@ impl<'c> Session<'c> {
         prepared.only_reads = statement.readonly();
         let count = statement.parameter_count();
         let mut origins = Origins::of(self.console.database());
-        let declared = statement.columns().into_iter().zip(statement.columns_with_metadata());
+        let declared = statement.columns().zip(statement.columns_with_metadata());
         prepared.columns = declared
             .map(|(column, source)| Column {
                 name: column.name().into(),

@@ -117,6 +117,11 @@ async def with_asyncpg(host):
         except KeyError:
             pass
         equal(await db.fetchval("SELECT count(*) FROM reading WHERE id = 2"), 0)
+        # In binary.
+        records = [(500 + i, MOMENT, "copied") for i in range(3)]
+        copied = await db.copy_records_to_table("reading", records=records, columns=["id", "at", "note"])
+        equal(copied, "COPY 3")
+        equal(await db.execute("DELETE FROM reading WHERE at = $1 AND id >= 500", MOMENT), "DELETE 3")
         async with db.transaction():
             ids = [row["id"] async for row in db.cursor("SELECT id FROM reading ORDER BY id", prefetch=7)]
         equal(len(ids), 201)
@@ -253,6 +258,7 @@ def programs(folder, jars):
     if jars and shutil.which("javac"):
         sources = CLIENTS / "jdbc"
         classes = folder / "classes"
+        classes.mkdir()
         path = os.pathsep.join([str(classes), os.path.join(os.path.abspath(jars), "*")])
         built("jdbc", ["javac", "-Xlint:all", "-Werror", "-cp", path, "-d", str(classes),
                        *sorted(map(str, sources.glob("*.java")))], sources)

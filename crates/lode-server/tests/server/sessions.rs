@@ -74,6 +74,12 @@ async fn texts_in_a_statement_mean_what_their_columns_take() {
         let error = client.batch_execute(&update).await.expect_err(wrong);
         assert_eq!(code(&error), "22000", "{wrong}: {error:?}");
     }
+    // A client that has its values in the text casts them.
+    let cast = "SELECT 't'::bool, '\\x00ff'::bytea, 'off'::boolean";
+    let row = client.query_one(cast, &[]).await.expect(cast);
+    assert_eq!((row.get(0), row.get(1), row.get(2)), (true, &[0_u8, 255][..], false));
+    let error = client.batch_execute("SELECT 'perhaps'::bool").await.expect_err("neither");
+    assert_eq!(code(&error), "22P02");
     let returning = "UPDATE reading SET ok = true RETURNING id";
     let error = client.batch_execute(returning).await.expect_err("SQLite has it for INSERT only");
     assert_eq!(code(&error), "0A000");

@@ -1,9 +1,8 @@
 //! Texts that mean something else where their column has another type: `'2026-01-02'` is a moment,
 //! `'t'` is true, `'\\x00'` is a byte.
 
-use rusqlite::types::Value;
-
 use crate::sql::infer::Known;
+use crate::sql::rewrite::sql_of;
 use crate::sql::tokens::{Form, Token};
 use crate::types::{Kind, decode};
 
@@ -34,13 +33,8 @@ impl Known {
                 continue;
             }
             // One that makes no sense stays, and is refused where it is stored.
-            match decode::of_text(*kind, &token.content()) {
-                Ok(Value::Integer(number)) => found.push((at, number.to_string())),
-                Ok(Value::Blob(bytes)) => {
-                    let digits = bytes.iter().map(|byte| format!("{byte:02x}"));
-                    found.push((at, format!("x'{}'", digits.collect::<String>())));
-                }
-                _ => {}
+            if let Ok(value) = decode::of_text(*kind, &token.content()) {
+                found.push((at, sql_of(&value)));
             }
         }
         found
@@ -56,6 +50,9 @@ mod tests {
     #[test]
     fn texts_mean_what_their_columns_take() {
         let columns = |name: &str| {
+            if name == "u" {
+                return Some(vec![("at".into(), Kind::Text)]);
+            }
             let columns = [("at", Kind::Time), ("ok", Kind::Bool), ("raw", Kind::Bytes)];
             let columns = columns.into_iter().chain([("note", Kind::Text)]);
             (name == "t").then(|| columns.map(|(name, kind)| (name.into(), kind)).collect())
@@ -72,6 +69,15 @@ mod tests {
             (
                 "SELECT ok FROM t WHERE at IN ('1970-01-01', 'soon-ish') AND ok = 'perhaps'",
                 "SELECT ok FROM t WHERE at IN (0, 'soon-ish') AND ok = 'perhaps'",
+            ),
+            // Of two columns of one name, the one that is meant; or neither.
+            (
+                "SELECT 1 FROM t a, u WHERE a.at > '1970-01-01' AND u.at > '1970-01-01'",
+                "SELECT 1 FROM t a, u WHERE a.at > 0 AND u.at > '1970-01-01'",
+            ),
+            (
+                "SELECT 1 FROM t a, u WHERE at > '1970-01-01'",
+                "SELECT 1 FROM t a, u WHERE at > '1970-01-01'",
             ),
             (
                 "SELECT 't' WHERE at BETWEEN '1970-01-01' AND '1970-01-01'::timestamptz",

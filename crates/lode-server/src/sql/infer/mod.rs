@@ -23,6 +23,8 @@ pub(crate) type Columns = Vec<(String, Kind)>;
 pub(crate) struct Known {
     /// The tables that the statement names, by their names in lower case.
     tables: HashMap<String, Columns>,
+    /// The tables, by other names that the statement gives them, both in lower case.
+    aliases: HashMap<String, String>,
     /// The types of parameters by their numbers.
     pub parameters: HashMap<usize, Kind>,
     /// The types of results that have names, and may be results of a query around theirs.
@@ -46,7 +48,16 @@ impl Known {
             }
         }
         let tables = found.into_iter().filter_map(|(key, columns)| Some((key, columns?)));
-        Self { tables: tables.collect(), ..Self::default() }
+        let mut known = Self { tables: tables.collect(), ..Self::default() };
+        for at in 1..tokens.len() {
+            let has_as = tokens[at].is_word("AS");
+            let name = tokens.get(at + usize::from(has_as)).filter(|name| name.is_name());
+            let table = tokens[at - 1].content().to_ascii_lowercase();
+            if let Some(name) = name.filter(|_| known.tables.contains_key(&table)) {
+                known.aliases.insert(name.content().to_ascii_lowercase(), table);
+            }
+        }
+        known
     }
 
     /// Finds the types of parameters that are not known yet, and of texts.
@@ -171,10 +182,11 @@ impl Known {
         }
         let operand = &before[..end - signs - words];
         let last = operand.last()?;
+        let is_qualified = operand.len() > 2 && operand[operand.len() - 2].is_sign(".");
         let start = if last.is_sign(")") {
             opening(operand, operand.len() - 1).saturating_sub(1)
         } else {
-            operand.len() - 1
+            operand.len() - if is_qualified { 3 } else { 1 }
         };
         self.kind(&operand[start..])
     }
@@ -186,17 +198,35 @@ impl Known {
         let signs = after.iter().take_while(sign).count();
         let first = after.get(signs).filter(|token| signs > 0 && token.is_name())?;
         let is_qualified = after.get(signs + 1).is_some_and(|token| token.is_sign("."));
-        let name = if is_qualified { after.get(signs + 2)? } else { first };
-        self.column(&name.content())
+        if is_qualified {
+            return self.column_of(&first.content(), &after.get(signs + 2)?.content());
+        }
+        self.column(&first.content())
     }
 
-    /// Returns the type of a column of that name in any of the tables, or of a result.
-    fn column(&self, name: &str) -> Option<Kind> {
-        let mut columns = self.tables.values().flatten();
-        let found = columns.find(|(known, _)| known.eq_ignore_ascii_case(name));
-        let named = || self.named.get(&name.to_ascii_lowercase()).copied();
-        found.map(|(_, kind)| *kind).or_else(named)
+    /// Returns the type of a column of a table.
+    fn column_of(&self, table: &str, name: &str) -> Option<Kind> {
+        let table = table.to_ascii_lowercase();
+        let columns = self.tables.get(self.aliases.get(&table).unwrap_or(&table));
+        let of_table = columns.and_then(|columns| kind_of(columns, name));
+        of_table.or_else(|| self.column(name))
     }
+
+    /// Returns the type of a column of that name in the tables, or of a result: none if they
+    /// differ.
+    fn column(&self, name: &str) -> Option<Kind> {
+        let named = self.named.get(&name.to_ascii_lowercase()).copied();
+        let of_tables = self.tables.values().filter_map(|columns| kind_of(columns, name));
+        let mut kinds = of_tables.chain(named);
+        let first = kinds.next()?;
+        kinds.all(|kind| kind == first).then_some(first)
+    }
+}
+
+/// Returns the type of a column by its name.
+fn kind_of(columns: &Columns, name: &str) -> Option<Kind> {
+    let mut columns = columns.iter();
+    columns.find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, kind)| *kind)
 }
 
 #[cfg(test)]
@@ -206,6 +236,9 @@ mod tests {
 
     fn columns(name: &str) -> Option<Columns> {
         let column = |name: &str, kind| (name.to_string(), kind);
+        if name == "other" {
+            return Some(vec![column("at", Kind::Text), column("id", Kind::Int)]);
+        }
         (name == "t").then(|| {
             vec![
                 column("id", Kind::Int),
@@ -232,6 +265,10 @@ mod tests {
             ("UPDATE t SET x = x + $1, name = $2 WHERE id = $3", vec![Float, Text, Int]),
             ("SELECT id FROM t GROUP BY id HAVING count(*) > $1 AND sum(x) < $2", vec![Int, Float]),
             ("SELECT CAST($1 AS REAL) FROM t", vec![Float]),
+            (
+                "SELECT 1 FROM other o, t AS a WHERE o.at = $1 AND $2 < a.at AND id = $3",
+                vec![Text, Time, Int],
+            ),
         ] {
             let tokens = tokens(source);
             let mut known = Known::of(&tokens, &columns);

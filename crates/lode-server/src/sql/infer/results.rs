@@ -147,8 +147,8 @@ impl Known {
         let item = without_name(item);
         match item {
             [only] => return self.single(only),
-            [_, dot, name] if dot.is_sign(".") && name.is_name() => {
-                return self.column(&name.content());
+            [table, dot, name] if dot.is_sign(".") && name.is_name() => {
+                return self.column_of(&table.content(), &name.content());
             }
             [minus, number] if minus.is_sign("-") => return self.single(number),
             [] => return None,

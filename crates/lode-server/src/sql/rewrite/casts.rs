@@ -1,5 +1,7 @@
 //! Casts: `x::type` becomes `CAST(x AS TYPE)`.
 
+use rusqlite::types::Value;
+
 use crate::refusal::{NO_SETTING, NOT_SUPPORTED, Refusal};
 use crate::sql::rewrite::{Placed, Rewritten};
 use crate::sql::tokens::{Form, Token};
@@ -74,13 +76,17 @@ pub(super) fn cast(
         wrap(result, placed, &format!("{function}("), ")");
         return Ok(());
     }
+    if literal(result, placed, kind)? {
+        return Ok(());
+    }
     let words = match kind {
         Some(Kind::Bool | Kind::Int) => "INTEGER",
         Some(Kind::Float) => "REAL",
         Some(Kind::Text) => "TEXT",
         Some(Kind::Bytes) => "BLOB",
         Some(Kind::Numeric) => "NUMERIC",
-        Some(Kind::Time) => return moment(result, placed),
+        // Anything but a text is a number already.
+        Some(Kind::Time) => return Ok(()),
         None => return Err(Refusal::new(NO_SETTING, format!("there is no type {name}"))),
     };
     wrap(result, placed, "CAST(", &format!(" AS {words})"));
@@ -102,18 +108,37 @@ pub(super) fn wrap(
     placed[first].token.form = Form::Number;
 }
 
-/// Makes a number of a text that is cast to a moment; anything else is a number already.
-fn moment(result: &mut Rewritten, placed: &mut [Placed<'_>]) -> Result<(), Refusal> {
+/// Replaces a text that is cast to a type whose values SQLite does not make of texts. Returns false
+/// for anything else.
+fn literal(
+    result: &mut Rewritten,
+    placed: &mut [Placed<'_>],
+    kind: Option<Kind>,
+) -> Result<bool, Refusal> {
     let Some(last) = placed.last_mut().filter(|last| last.token.form == Form::Text) else {
-        return Ok(());
+        return Ok(false);
     };
-    let value = decode::of_text(Kind::Time, &last.token.content())?;
-    if let rusqlite::types::Value::Integer(number) = value {
-        result.text.truncate(last.start);
-        result.text += &number.to_string();
-        last.token.form = Form::Number;
+    let Some(kind @ (Kind::Time | Kind::Bool | Kind::Bytes)) = kind else { return Ok(false) };
+    if last.token.text.starts_with(['x', 'X']) {
+        return Ok(false);
     }
-    Ok(())
+    let value = decode::of_text(kind, &last.token.content())?;
+    result.text.truncate(last.start);
+    result.text += &sql_of(&value);
+    last.token.form = Form::Number;
+    Ok(true)
+}
+
+/// Returns a value, which is a whole number or bytes, as SQLite reads it.
+pub(crate) fn sql_of(value: &Value) -> String {
+    match value {
+        Value::Integer(number) => number.to_string(),
+        Value::Blob(bytes) => {
+            let digits = bytes.iter().map(|byte| format!("{byte:02x}"));
+            format!("x'{}'", digits.collect::<String>())
+        }
+        _ => "NULL".into(),
+    }
 }
 
 /// Returns the place of the first token of the operand that ends with the last one.

@@ -7,6 +7,7 @@ mod notation;
 use std::collections::HashMap;
 
 use crate::refusal::{Refusal, TOO_LARGE};
+pub(crate) use crate::sql::rewrite::casts::sql_of;
 use crate::sql::rewrite::casts::{cast, is_keyword, type_after, wrap};
 use crate::sql::rewrite::notation::Edits;
 use crate::sql::tokens::{Form, Token, closing};
@@ -262,6 +263,8 @@ mod tests {
                 "WHERE n.name  NOT REGEXP  '^a' AND ~1 = x REGEXP '(?i)' ||  'b'",
             ),
             ("'1970-01-01 00:00:01'::timestamp with time zone", "1000000"),
+            ("SELECT 't'::bool, 'no'::boolean, '\\x0aFF'::bytea", "SELECT 1, 0, x'0aff'"),
+            ("SELECT a::text[], x'00'::bytea", "SELECT a, CAST(x'00' AS BLOB)"),
             ("SELECT E'a\\n''b', ARRAY(SELECT 1), f(2)", "SELECT 'a\n''b', NULL, f(2)"),
             ("SELECT current_user, t.current_user", "SELECT current_user(), t.current_user"),
             ("SELECT 'x::int $1' -- $2::int", "SELECT 'x::int $1' -- $2::int"),
