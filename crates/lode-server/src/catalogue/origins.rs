@@ -1,7 +1,5 @@
 //! The columns of tables that results come from, as the catalogue numbers them.
 
-use std::collections::HashMap;
-
 use lode::{Database, Table};
 use rusqlite::ColumnMetadata;
 
@@ -21,12 +19,13 @@ pub(crate) struct Origin {
 /// The tables that a result comes from.
 pub(crate) struct Origins<'d> {
     db: &'d Database,
-    tables: HashMap<String, Option<Table>>,
+    /// By their names; few, so that they are looked through.
+    tables: Vec<(String, Option<Table>)>,
 }
 
 impl<'d> Origins<'d> {
     pub(crate) fn of(db: &'d Database) -> Self {
-        Self { db, tables: HashMap::new() }
+        Self { db, tables: Vec::new() }
     }
 
     /// Finds the column of a table that SQLite says that a result is. For SQLite, tables of Lode
@@ -34,10 +33,12 @@ impl<'d> Origins<'d> {
     pub(crate) fn find(&mut self, source: &ColumnMetadata<'_>) -> Option<Origin> {
         let table = source.table_name().filter(|_| source.database_name() == Some("temp"))?;
         let column = source.origin_name()?;
-        if !self.tables.contains_key(table) {
-            self.tables.insert(table.into(), self.db.table(table).ok());
-        }
-        let found = self.tables.get(table)?.as_ref()?;
+        let known = self.tables.iter().position(|(name, _)| name == table);
+        let at = known.unwrap_or_else(|| {
+            self.tables.push((table.into(), self.db.table(table).ok()));
+            self.tables.len() - 1
+        });
+        let found = self.tables[at].1.as_ref()?;
         let columns = found.schema().columns();
         let at = columns.iter().position(|known| known.name == column)?;
         Some(Origin {

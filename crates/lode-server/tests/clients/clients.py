@@ -274,7 +274,7 @@ def programs(folder, jars):
         built("pgx", ["go", "build", "-o", program, "."], CLIENTS / "pgx")
         found["pgx"] = lambda port, *root: [program, f"postgres://ada:secret@localhost:{port}/any?" + (
             f"sslmode=verify-full&channel_binding=require&sslrootcert={root[0]}" if root else "sslmode=disable")]
-    for name in {"JDBC", "pgx"} - set(found):
+    for name in sorted({"JDBC", "pgx"} - set(found)):
         print(f"{name} is left out: its compiler or its jars are missing, or too old")
     return found
 

@@ -19,6 +19,11 @@ pub(super) struct Edits {
 /// Words that end the tables of a query.
 const ENDS: [&str; 9] =
     ["WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "UNION", "EXCEPT", "INTERSECT", "WINDOW"];
+/// Functions that are called in another way, or not at all, by SQLite.
+const CALLS: [&str; 8] =
+    ["trim", "substring", "position", "any", "some", "all", "_pg_expandarray", "generate_series"];
+/// A table that PostgreSQL has as a function.
+const KEYWORDS: &str = "pg_get_keywords";
 /// The name of the rows that an array is expanded to.
 const EXPANDED: &str = "expanded";
 /// The most calls that expand arrays: for each, the end of the tables is looked for.
@@ -28,6 +33,14 @@ impl Edits {
     /// Finds the notations in a statement.
     pub(super) fn of(source: &str, tokens: &[Token<'_>]) -> Result<Self, Refusal> {
         let mut edits = Self::default();
+        let is_call = |pair: &[Token<'_>]| {
+            let name = pair[0].text.trim_matches('"');
+            let mut known = CALLS.iter().chain([&KEYWORDS]);
+            pair[1].is_sign("(") && known.any(|known| name.eq_ignore_ascii_case(known))
+        };
+        if !tokens.windows(2).any(is_call) {
+            return Ok(edits);
+        }
         let closings = closings(tokens);
         let mut expanded = 0;
         // For each bracket that is open, true where tables are listed.
@@ -63,7 +76,7 @@ impl Edits {
                     edits.expanded(&call);
                 }
                 "generate_series" if lists_tables.last() == Some(&true) => edits.series(&call),
-                "pg_get_keywords" => edits.leave_out(at + 1..call.close + 1),
+                KEYWORDS => edits.leave_out(at + 1..call.close + 1),
                 _ => {}
             }
         }
