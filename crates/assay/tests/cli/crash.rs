@@ -324,7 +324,9 @@ fn a_failing_disk_makes_careful_engines_lose_nothing() {
     nothing_is_mounted();
     bench.has_no_stores();
     let before = verdicts;
-    let again = bench.succeeds(&format!("{line} {DIR} --missing"));
+    // Each has one round at least that met its fault; others may have ended before it came.
+    let fewer = line.replace("--rounds 3", "--rounds 1");
+    let again = bench.succeeds(&format!("{fewer} {DIR} --missing"));
     assert!(again.stdout.contains("durability.json has all these verdicts"), "{again:?}");
     let line = "crash -e sqlite --durability commit --crash power --fault full --round 1 --at 12";
     let one = bench.succeeds(&format!("{line} --fault-lasts healed --loss nothing {DIR}"));
