@@ -159,7 +159,8 @@ impl Build<'_> {
                 command
             }
         };
-        command.current_dir(place.path());
+        // Cargo's folders may have an older build of the library, and come first.
+        command.current_dir(place.path()).env_remove("LD_LIBRARY_PATH");
         match program.argument {
             Argument::None => {}
             Argument::EmptyDirectory => {
