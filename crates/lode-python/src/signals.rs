@@ -14,8 +14,8 @@ pub(crate) fn look_for_signals() -> PyResult<()> {
     Python::attach(|py| py.check_signals())
 }
 
-/// Does work in a thread of its own and returns what that returns. If the user interrupts, the wait
-/// ends; the work goes on to its end, and has nobody to return to.
+/// Does work in a thread of its own and returns its result. If the user interrupts, the wait ends;
+/// the work continues to its end, and its result is dropped.
 pub(crate) fn wait_for<T: Send + 'static>(
     py: Python<'_>,
     work: impl FnOnce() -> T + Send + 'static,

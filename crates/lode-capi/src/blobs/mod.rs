@@ -32,8 +32,8 @@ pub unsafe extern "C" fn lode_create_blobs(
 }
 
 /// Opens the blob store with a name, which is written to `blobs` and freed with `lode_free_blobs`.
-/// `name` is UTF-8 of `name_size` bytes. It removes what writers have left in the store that did
-/// not finish.
+/// `name` is UTF-8 of `name_size` bytes. What an ended process has not finished is removed by the
+/// first write or removal.
 ///
 /// Returns `LODE_NO_TABLE` when no store has the name; `LODE_OTHER_COLUMNS`, `LODE_NO_ORDER` when
 /// its tables were altered; and as `lode_open_table`.

@@ -191,7 +191,7 @@ mod tests {
     use crate::wal::{FrameWriting, Log, LogSettings, Observer, RecordKind, Replayed};
     use std::sync::Arc;
 
-    /// Writes a segment with a frame of so many bytes, and opens it to read.
+    /// Writes a segment with a frame whose body has `bytes` bytes, and opens it to read.
     fn segment(disk: &Simulated, bytes: usize) -> (Log, Reader) {
         let settings = LogSettings {
             first_bytes: 1 << 23,
