@@ -75,7 +75,7 @@ pub(crate) fn load(table: &lode::Table, data: &Bound<'_, PyAny>, replace: bool) 
 }
 
 /// Makes the failure of a stream. Its producer may say more than one line.
-fn of_stream(error: ArrowError) -> Failure {
+pub(crate) fn of_stream(error: ArrowError) -> Failure {
     Failure::value(error.to_string().lines().next().unwrap_or_default())
 }
 
@@ -93,7 +93,8 @@ fn next_batch(reader: &mut ArrowArrayStreamReader) -> Result<Option<RecordBatch>
     Ok(Some(batch))
 }
 
-fn load_batch(
+/// Writes the rows of a batch, all or none of them. Returns the number of new keys.
+pub(crate) fn load_batch(
     table: &lode::Table,
     packer: &mut Packer,
     batch: &RecordBatch,

@@ -7,6 +7,7 @@
 //! moment that a table is read at. `signals` looks for Ctrl-C. No lock of Python's is held while
 //! Lode works.
 
+mod arrays;
 mod arrow;
 mod blobs;
 mod changes;

@@ -4,17 +4,17 @@ use std::collections::VecDeque;
 use std::ops::Bound as Edge;
 use std::sync::Mutex;
 
-use lode::{ColumnId, Cursor, Schema};
-use lode_arrow::Scan;
+use lode::{Column, ColumnId, Cursor, Schema};
+use lode_arrow::{Batches, Scan};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyTuple};
+use pyo3::types::{PyCapsule, PyDict, PyTuple};
 
-use crate::arrow;
 use crate::failure::{Failure, Result};
 use crate::record::{self, Shape};
 use crate::value::OwnedValue;
 use crate::view::{View, lock};
+use crate::{arrays, arrow};
 
 /// The most rows that are read ahead of the program.
 const MOST_AHEAD: usize = 64;
@@ -105,12 +105,12 @@ impl Query {
         })
     }
 
-    /// Makes a stream of Arrow of what is read.
-    pub(crate) fn stream<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyCapsule>> {
+    /// Reads batches of Arrow.
+    fn batches(&self, py: Python<'_>) -> Result<Batches> {
         if self.is_reverse {
-            return Err(Failure::argument("a stream of Arrow is in the order of keys"));
+            return Err(Failure::argument("arrays and streams of Arrow are in the order of keys"));
         }
-        let batches = self.view.read(py, &self.table, |read| {
+        self.view.read(py, &self.table, |read| {
             let mut scan = Scan::of(read);
             if let Some(columns) = &self.columns {
                 let all = self.table.schema().columns();
@@ -123,8 +123,22 @@ impl Query {
                 scan = scan.packed_keys(lower, upper);
             }
             Ok(scan.read())
-        })?;
-        arrow::stream(py, batches)
+        })
+    }
+
+    /// Makes a stream of Arrow of what is read.
+    pub(crate) fn stream<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyCapsule>> {
+        arrow::stream(py, self.batches(py)?)
+    }
+
+    /// Reads arrays of NumPy, by the names of their columns.
+    fn arrays<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyDict>> {
+        let all = self.table.schema().columns();
+        let columns: Vec<&Column> = match &self.columns {
+            Some(columns) => columns.iter().map(|at| &all[at.index()]).collect(),
+            None => all.iter().collect(),
+        };
+        arrays::give(py, &columns, self.batches(py)?)
     }
 }
 
@@ -209,6 +223,16 @@ impl Rows {
             }
         };
         Ok(Some(given))
+    }
+
+    /// Returns the rows as a dict of arrays of NumPy, by the names of their columns.
+    ///
+    /// Moments are of `datetime64[us]`, texts of `StringDType`; bytes of a fixed length are rows of
+    /// `uint8`. A column that can be None is a masked array, or texts with None. Decimals and
+    /// bytes of any length have no arrays; leave them out by `columns`. Rows that the iterator gave
+    /// already are there too.
+    fn arrays<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyDict>> {
+        self.query.arrays(py)
     }
 
     /// Returns the rows as a stream of Arrow, in a capsule.

@@ -6,7 +6,6 @@ use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyList, PySlice, PyTuple};
 
-use crate::arrow;
 use crate::failure::{Failure, Result};
 use crate::find::Find;
 use crate::record::{self, Shape};
@@ -14,6 +13,7 @@ use crate::rows::{Gives, Query, Rows};
 use crate::value::OwnedValue;
 use crate::view::View;
 use crate::write::{Update, all_or_none};
+use crate::{arrays, arrow};
 
 /// A table: records by their keys.
 ///
@@ -503,16 +503,20 @@ impl Table {
     }
 
     /// Writes the rows of a stream of Arrow (a table of pyarrow, a frame of polars, …), each batch
-    /// as a whole. Columns are found by their names. Rows whose keys are there are left out, or
-    /// take their place with `replace`. Returns the number of new keys.
+    /// as a whole; or of NumPy, a dict of arrays or a structured array, as a whole. Columns are
+    /// found by their names. Rows whose keys are there are left out, or take their place with
+    /// `replace`. Returns the number of new keys.
     #[pyo3(signature = (data, *, replace = false))]
     fn load(&self, data: &Bound<'_, PyAny>, replace: bool) -> Result<u64> {
         self.expect_now("load")?;
-        if !record::is_arrow(data)? {
-            let message = "load takes a stream of Arrow; use insert_many for other records";
-            return Err(PyTypeError::new_err(message).into());
+        if record::is_arrow(data)? {
+            return arrow::load(&self.table, data, replace);
         }
-        arrow::load(&self.table, data, replace)
+        arrays::load(&self.table, data, replace)?.ok_or_else(|| {
+            let takes = "load takes a stream of Arrow, a dict of arrays or a structured array";
+            let message = format!("{takes}; use insert_many for other records");
+            PyTypeError::new_err(message).into()
+        })
     }
 
     /// Returns all rows as a stream of Arrow, in a capsule.
