@@ -225,6 +225,8 @@ static void forked(void)
     CHECK(child >= 0);
     if (child == 0) {
         EXPECT(LODE_FORKED, lode_link(entry, LODE_STR("x"), NULL));
+        EXPECT(LODE_FORKED, lode_has_property(entry, LODE_STR("x")));
+        EXPECT(LODE_FORKED, lode_remove_property(entry, LODE_STR("x")));
         EXPECT(LODE_FORKED, lode_close_volume(volume));
         DONE(lode_free_entry(entry));
         /* No leak is looked for here: what the thread had is out of reach. */

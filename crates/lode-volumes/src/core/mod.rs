@@ -150,7 +150,9 @@ impl Core {
         self.mode == Mode::ReadOnly
     }
 
+    /// Fails for a volume that can only be read, and in a forked process.
     pub(crate) fn expect_writable(&self) -> Result<()> {
+        self.expect_here()?;
         if self.is_read_only() {
             Err(Error::ReadOnly { volume: self.name.clone() })
         } else {
@@ -173,7 +175,15 @@ impl Core {
         Error::Gone { path: node.path() }
     }
 
+    /// Fails in a process that was forked from the one that opened the volume.
+    #[inline]
+    pub(crate) fn expect_here(&self) -> Result<()> {
+        if self.database.is_forked() { Err(lode::Error::Forked.into()) } else { Ok(()) }
+    }
+
+    /// Fails for an entry that was unlinked, and for all of them in a forked process.
     pub(crate) fn expect_linked(&self, node: &Node) -> Result<()> {
+        self.expect_here()?;
         match node.state() {
             State::Linked | State::Leaving => Ok(()),
             State::Gone => Err(self.gone(node)),

@@ -14,9 +14,8 @@ use crate::lock::lock;
 pub(crate) struct Shared {
     core: Arc<Core>,
     alarm: Arc<Alarm>,
+    /// The thread, which a forked process does not have.
     sweeper: Mutex<Option<JoinHandle<()>>>,
-    /// The process that opened it, which alone has the thread.
-    process: u32,
 }
 
 impl Deref for Shared {
@@ -42,8 +41,7 @@ impl Shared {
             }
         });
         let sweeper = sweeper.map_err(|error| Error::stream("start a thread", error))?;
-        let process = std::process::id();
-        Ok(Self { core, alarm, sweeper: Mutex::new(Some(sweeper)), process })
+        Ok(Self { core, alarm, sweeper: Mutex::new(Some(sweeper)) })
     }
 
     pub(crate) fn core(&self) -> &Arc<Core> {
@@ -72,16 +70,9 @@ impl Shared {
         self.keep_time(self.time.now())
     }
 
-    /// Returns true in the process that opened it, and not in a child that was forked from that.
-    fn is_here(&self) -> bool {
-        std::process::id() == self.process
-    }
-
     /// Closes the volume. It is closed after an error, too, but for `Forked`.
     pub(crate) fn close(&self) -> Result<()> {
-        if !self.is_here() {
-            return Err(lode::Error::Forked.into());
-        }
+        self.expect_here()?;
         self.end();
         let finished = self.finish();
         self.watchers.close();
@@ -92,7 +83,7 @@ impl Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        if !self.is_here() {
+        if self.expect_here().is_err() {
             // The thread is of another process, and so may be what holds a lock.
             std::mem::forget(std::mem::take(&mut self.sweeper));
             return;

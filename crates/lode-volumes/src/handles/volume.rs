@@ -116,6 +116,7 @@ impl Volume {
     /// # Errors
     /// The errors of the database.
     pub fn snapshot(&self) -> Result<Snapshot> {
+        self.shared.expect_here()?;
         Snapshot::take(&self.shared)
     }
 
@@ -123,8 +124,9 @@ impl Volume {
     /// not be there yet. See [`Event`].
     ///
     /// # Errors
-    /// `InvalidName`.
+    /// `InvalidName`; [`lode::Error::Forked`].
     pub fn watch(&self, path: &str) -> Result<Watch> {
+        self.shared.expect_here()?;
         Ok(self.shared.watchers.watch(usual_path(path)?))
     }
 
@@ -144,7 +146,7 @@ impl Volume {
     /// ```
     ///
     /// # Errors
-    /// `InvalidName`; `Stream` when the system has no thread.
+    /// As [`watch`](Self::watch); `Stream` when the system has no thread.
     pub fn watch_with(
         &self,
         path: &str,

@@ -423,6 +423,13 @@ impl Database {
         self.engine.close()
     }
 
+    /// Returns true in a process that was forked from the one that opened the database. Calls fail
+    /// there with `Forked`; a fork copies neither threads nor the work that they were doing.
+    #[inline]
+    pub fn is_forked(&self) -> bool {
+        self.engine.expect_here().is_err()
+    }
+
     /// Returns the space that the database takes up.
     pub fn statistics(&self) -> Statistics {
         self.engine.statistics()
