@@ -114,30 +114,49 @@ impl Node<'_> {
     ) -> Result<usize, usize> {
         let head = head_of(key, common);
         let Range { start: mut low, end: count } = entries;
-        // Few have the same head, so they are searched from the first one on, in steps that double.
-        let mut end = low;
-        let mut step = 1;
-        while end < count && self.head(end) == head {
-            end += step;
-            step *= 2;
-        }
-        end = end.min(count);
         let from = common + HEAD_BYTES;
         let next = key.eight_from(from);
-        while low < end {
-            let middle = low + (end - low) / 2;
-            let order = if self.head(middle) == head {
-                self.compare_rest(middle, key.bytes(), from, next)
+        let compare = |at: usize| {
+            if self.head(at) == head {
+                self.compare_rest(at, key.bytes(), from, next)
             } else {
                 Ordering::Greater
-            };
-            match order {
+            }
+        };
+        let mut end = low + LINE;
+        if end < count && self.head(end) == head {
+            let guess = self.guess_among(low..count, key, common);
+            match near(low..count, guess, compare) {
+                Ok(at) => return Ok(at),
+                Err(few) => (low, end) = (few.start, few.end),
+            }
+        }
+        end = end.min(count);
+        while low < end {
+            let middle = low + (end - low) / 2;
+            match compare(middle) {
                 Ordering::Equal => return Ok(middle),
                 Ordering::Less => low = middle + 1,
                 Ordering::Greater => end = middle,
             }
         }
         Err(low)
+    }
+
+    /// Guesses which of some entries has a key, if the eight bytes after those in common are spread
+    /// evenly.
+    #[inline]
+    fn guess_among(self, entries: Range<usize>, key: SearchKey<'_>, common: usize) -> usize {
+        debug_assert!(!entries.is_empty(), "there are entries to guess from");
+        let last = entries.end - 1;
+        let [lowest, highest] = [entries.start, last].map(|at| self.eight_from(at, common));
+        let span = highest.saturating_sub(lowest);
+        let before = key.eight_from(common).min(highest).saturating_sub(lowest);
+        // Their product with a number of entries, which is less than 2¹², has room.
+        let shift = 12u32.saturating_sub(span.leading_zeros());
+        let steps = (last - entries.start) as u64;
+        let guess = (before >> shift).wrapping_mul(steps) / (span >> shift).max(1);
+        (entries.start + guess as usize).min(last)
     }
 
     /// Searches for a key that need not be between the fences.
@@ -172,6 +191,13 @@ impl Node<'_> {
             Ok(at) => at,
             Err(at) => at.saturating_sub(1),
         }
+    }
+
+    /// Returns eight bytes of the key of an entry from a byte on; zeros after its last one.
+    #[inline]
+    fn eight_from(self, at: usize, from: usize) -> u64 {
+        let count = self.key_size(at).saturating_sub(from).min(8);
+        self.words.get_bytes(self.key_at(at) + from, count)
     }
 
     /// Compares the key of an entry with another from a byte on, before which they are the same.
@@ -220,4 +246,46 @@ impl Node<'_> {
         }
         size.cmp(&key.len())
     }
+}
+
+/// Looks for an entry at a guess, and from there on in steps that double. Returns its place, or the
+/// range in which it would be.
+#[inline]
+fn near(
+    entries: Range<usize>,
+    guess: usize,
+    compare: impl Fn(usize) -> Ordering,
+) -> Result<usize, Range<usize>> {
+    debug_assert!(entries.contains(&guess), "a guess is one of the entries");
+    let Range { start: mut low, mut end } = entries;
+    let mut step = 1;
+    match compare(guess) {
+        Ordering::Equal => return Ok(guess),
+        Ordering::Less => {
+            low = guess + 1;
+            while step < end - low {
+                let at = low + step - 1;
+                match compare(at) {
+                    Ordering::Equal => return Ok(at),
+                    Ordering::Less => low = at + 1,
+                    Ordering::Greater => end = at,
+                }
+                step *= 2;
+            }
+        }
+        Ordering::Greater => {
+            end = guess;
+            while step < end - low {
+                let at = end - step;
+                match compare(at) {
+                    Ordering::Equal => return Ok(at),
+                    Ordering::Less => low = at + 1,
+                    Ordering::Greater => end = at,
+                }
+                step *= 2;
+            }
+        }
+    }
+    debug_assert!(low <= end, "the range holds the place");
+    Err(low..end)
 }

@@ -1,11 +1,11 @@
 //! Entries that move between nodes, compared with a sorted list.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use proptest::prelude::*;
 
-use super::{Fences, Layout, Node, NodeMut};
+use super::{Fences, Layout, Node, NodeMut, SearchKey};
 use crate::index::Shape;
 use crate::pager::Image;
 
@@ -101,6 +101,59 @@ proptest! {
         prop_assert_eq!(content(*low), part(&all, 0..stay));
         prop_assert_eq!(content(*high), part(&all, stay..all.len()));
         prop_assert_eq!(low.garbage() * high.garbage(), 0);
+    }
+}
+
+/// Generates keys of twelve bytes that share many of their first ones: numbers at even distances,
+/// such that grow ever faster, clusters of both, or with random letters.
+fn alike_keys() -> impl Strategy<Value = BTreeSet<Vec<u8>>> {
+    let wide = |number: u128| number.to_be_bytes()[4..].to_vec();
+    let even = (any::<u64>(), 1..1u64 << 40, 1..400u64).prop_map(move |(from, distance, count)| {
+        (0..count).map(|at| wide(u128::from(from) + u128::from(at * distance))).collect()
+    });
+    let faster = (1..5u32, 1..400u128)
+        .prop_map(move |(power, count)| (0..count).map(|at| wide(at.pow(power))).collect());
+    let clusters = prop::collection::btree_set((0..6u8, 0..100u128), 1..300).prop_map(move |set| {
+        set.iter().map(|(cluster, at)| wide((1u128 << (cluster * 16)) + at)).collect()
+    });
+    let letters = prop::collection::btree_set(prop::collection::vec(0..3u8, 12), 1..300);
+    prop_oneof![even, faster, clusters, letters]
+}
+
+proptest! {
+    /// Keys that share their heads are found where they are, and others where they would be.
+    #[test]
+    fn keys_alike_are_found_at_their_places(
+        keys in alike_keys(),
+        others in prop::collection::vec(any::<(prop::sample::Index, usize, u8)>(), 40),
+        cut in 1..=12usize,
+        is_variable in any::<bool>(),
+    ) {
+        let layout = Layout::new(Shape { key_size: 12, payload_size: 2, is_variable });
+        // Of variable length, some are the beginnings of others.
+        let keys: BTreeSet<Vec<u8>> = if is_variable {
+            let halves = keys.iter().step_by(3).map(|key| key[..cut].to_vec());
+            halves.collect::<BTreeSet<_>>().union(&keys).cloned().collect()
+        } else {
+            keys
+        };
+        let keys: Vec<Vec<u8>> = keys.into_iter().collect();
+        let mut image = Image::empty();
+        let mut node = layout.node_mut(image.words_mut());
+        node.clear(0, &Fences::default());
+        for (at, key) in keys.iter().enumerate() {
+            prop_assert!(node.has_room(key.len()), "all of them have room");
+            node.insert(at, key, &[1, 2]);
+        }
+        for (at, key) in keys.iter().enumerate() {
+            prop_assert_eq!(node.search(SearchKey::new(key)), Ok(at));
+        }
+        for (which, byte, value) in others {
+            let mut key = keys[which.index(keys.len())].clone();
+            let byte = byte % key.len();
+            key[byte] = value;
+            prop_assert_eq!(node.search(SearchKey::new(&key)), keys.binary_search(&key));
+        }
     }
 }
 
