@@ -65,6 +65,17 @@ pub enum Type {
 }
 
 impl Type {
+    /// Returns true if the bytes of all values of another type are values of this one.
+    pub(crate) fn suits_values_of(self, other: Self) -> bool {
+        match (self, other) {
+            (Self::VarText(most), Self::VarText(before))
+            | (Self::VarBytes(most), Self::VarText(before) | Self::VarBytes(before)) => {
+                most >= before
+            }
+            _ => self == other,
+        }
+    }
+
     /// Returns the bytes of a value in the fixed part of a packed record; of a value of variable
     /// length that is not of the key, those of its end.
     pub fn size_bytes(self) -> usize {

@@ -83,6 +83,30 @@ fn a_copy_has_what_the_database_has_after_changes_of_all_kinds() {
 }
 
 #[test]
+fn a_renamed_table_is_renamed_in_the_copy_which_is_not_made_anew() {
+    let bench = kept();
+    bench.succeeds(&["index", "create", "zoo", "animal", "by_name", "name"]);
+    expect_copy(&bench);
+    // A new copy would not have it.
+    bench.feeds(&["load", "copy", "mine", "--schema", "id:u8 key"], "{\"id\":1}\n");
+    let db = bench.open("zoo");
+    let exchanged = Alteration::new()
+        .rename_column("name", "between")
+        .rename_column("tag", "name")
+        .rename_column("between", "tag")
+        .rename_table("beast");
+    db.alter_table("animal", &exchanged).expect("it can be altered");
+    close(db);
+    bench.feeds(&["load", "zoo", "beast"], "{\"id\":7,\"tag\":\"Gil\",\"name\":null}\n");
+    bench.succeeds(&["follow", "zoo", "copy", "--once"]);
+    assert_eq!(bench.succeeds(&["dump", "copy", "mine"]), "{\"id\":1}\n");
+    bench.succeeds(&["drop", "copy", "mine"]);
+    expect_copy(&bench);
+    let columns = bench.succeeds(&["index", "list", "copy", "beast"]);
+    assert!(columns.contains("tag"), "{columns}");
+}
+
+#[test]
 fn a_database_that_is_no_copy_is_not_touched() {
     let bench = kept();
     bench.succeeds(&["backup", "zoo", "copy"]);

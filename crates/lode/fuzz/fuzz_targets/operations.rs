@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
 use lode::simulation::{self, Checkpoint, Fault, Mapping, Simulated};
-use lode::{Database, Durability, Error, IndexSchema, Options, ReadTable};
+use lode::{Alteration, Database, Durability, Error, IndexSchema, Options, ReadTable};
 use lode_fuzz::{TABLES, look_after, number_of, packed, record, schema, to_the_end};
 
 #[derive(Arbitrary, Clone, Debug)]
@@ -18,7 +18,9 @@ enum Op {
     Delete(u8, u16),
     DeleteRange(u8, u16, u8),
     Commit(Vec<(u8, u16, Option<u32>)>),
-    CreateOrDrop(u8),
+    /// Creates or drops the table with this number; or renames its last column, if the bits above
+    /// are set.
+    Define(u8),
     Checkpoint,
     CheckpointAmid(u8, u16, u32),
     Compact,
@@ -195,9 +197,15 @@ impl Run {
                     Err(error) => panic!("{error}"),
                 }
             }
-            Op::CreateOrDrop(at) => {
-                let at = *at as usize % TABLES.len();
-                if self.content.remove(&at).is_some() {
+            Op::Define(at) => {
+                let (at, how) = (*at as usize % TABLES.len(), *at as usize / TABLES.len());
+                if how % 4 == 3 && self.content.contains_key(&at) {
+                    let table = self.db().table(TABLES[at].0).expect("a table");
+                    let last = &table.schema().columns().last().expect("a column").name;
+                    let other = if last == "rest" { "other" } else { "rest" };
+                    let changes = Alteration::new().rename_column(last, other);
+                    self.db().alter_table(TABLES[at].0, &changes).expect("room");
+                } else if self.content.remove(&at).is_some() {
                     self.db().drop_table(TABLES[at].0).expect("it is there");
                 } else {
                     let created =
@@ -248,7 +256,7 @@ fuzz_target!(|input: Input| {
     let mut run = Run { disk, options, db: None, content: Content::new() };
     run.open();
     for at in [0, 2, 4, 5, 7] {
-        run.step(&Op::CreateOrDrop(at));
+        run.step(&Op::Define(at));
     }
     for op in input.ops.iter().take(100) {
         run.step(op);

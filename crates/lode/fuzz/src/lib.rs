@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use arbitrary::{Arbitrary, Unstructured};
 use lode::simulation::{self, Simulated};
 use lode::{
-    Database, Durability, Error, IndexSchema, KeyKind, Options, ReadTable, Schema, Type, Value,
+    Alteration, Database, Durability, Error, IndexSchema, KeyKind, Options, ReadTable, Schema,
+    Type, Value,
 };
 
 /// Bytes of a page, and of its slot in the data file.
@@ -147,6 +148,8 @@ pub fn small() -> Simulated {
     transaction.upsert(&tables[3], &record(3, 100, 1)).expect("room");
     transaction.commit().expect("no other transaction runs");
     db.drop_table("hash").expect("it is there");
+    let other = Alteration::new().rename_column("rest", "other");
+    db.alter_table("books", &other).expect("room");
     let copy = disk.fork();
     drop(db);
     copy
@@ -174,6 +177,8 @@ pub fn kept() -> Simulated {
         transaction.upsert(&tables[3], &record(3, 100, 1)).expect("room");
         transaction.commit().expect("no other transaction runs");
         tables[5].create_index(&IndexSchema::new("by_value", ["value"])).expect("a new index");
+        let other = Alteration::new().rename_column("value", "amount");
+        db.alter_table("books", &other).expect("room");
         db.checkpoint().expect("nothing is wrong with the disk");
         for (name, ..) in TABLES.iter().filter(|_| round < 2) {
             db.drop_table(name).expect("it is there");

@@ -77,7 +77,10 @@ impl std::fmt::Debug for ByIndex<'_> {
 
 impl<'v> ByIndex<'v> {
     pub(super) fn new(table: &'v Table, name: &str, view: View<'v>) -> Result<Self> {
-        table.core().ensure_open()?;
+        match view {
+            View::At(snapshot) => table.core().was_there(snapshot.moment())?,
+            View::Now | View::Within(_) => table.core().ensure_open()?,
+        }
         let secondaries = table.core().secondaries();
         let secondary = secondaries.find(name).filter(|secondary| secondary.of().is_ready());
         let secondary = match (secondary, &secondaries.damaged) {

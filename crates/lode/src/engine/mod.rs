@@ -27,6 +27,7 @@ mod memory;
 mod passed;
 #[cfg(test)]
 mod periodic;
+mod redefinitions;
 mod refresh;
 mod successors;
 mod tables;

@@ -167,6 +167,28 @@ impl Schema {
         Self { name: name.into(), ..self.clone() }
     }
 
+    /// Returns true if all records of a table with another schema are records of one with this as
+    /// they are: columns have other names at most, or those after the key are of variable length
+    /// and may be longer. (A node of a tree has room for the longest key.)
+    pub(crate) fn suits_records_of(&self, other: &Self) -> bool {
+        let suits = |(own, other): (&Column, &Column)| {
+            let is_same = own.kind == other.kind;
+            let suits = is_same || !self.is_of_key(own) && own.kind.suits_values_of(other.kind);
+            suits && own.nullable == other.nullable
+        };
+        let are_as_many = self.columns.len() == other.columns.len();
+        let are_keys = self.key_columns == other.key_columns;
+        let is_suited = are_as_many
+            && are_keys
+            && self.expires == other.expires
+            && self.columns.iter().zip(&other.columns).all(suits);
+        debug_assert!(
+            !is_suited || self.record_size == other.record_size && self.variable == other.variable,
+            "columns are in their places"
+        );
+        is_suited
+    }
+
     /// Returns all columns, those of the key first.
     pub fn columns(&self) -> &[Column] {
         &self.columns

@@ -121,6 +121,33 @@ impl Catalogue {
         damaged.into_iter().for_each(|damaged| self.insert_damaged(damaged));
     }
 
+    /// Returns true if no other table or index has the name of a definition that replaces another.
+    pub(super) fn is_free_for(&self, before: &Definition, after: &Definition) -> bool {
+        let name = name_of(after);
+        name == name_of(before) || !self.has(&name)
+    }
+
+    /// Gives a table or an index another definition, while no thread is at work in it. Returns its
+    /// core from then on; `None` if it cannot be read.
+    pub(crate) fn redefine(
+        &mut self,
+        pager: &Pager,
+        before: &Definition,
+        after: Definition,
+    ) -> Option<Arc<TableCore>> {
+        debug_assert!(self.is_free_for(before, &after), "a name is of one table");
+        let name = name_of(before);
+        self.definition_bytes -= before.size_bytes();
+        if let Some((_, location, error)) = self.damaged.remove(&name) {
+            self.insert_damaged((after, location, error));
+            return None;
+        }
+        let core = self.tables.remove(&name)?;
+        let core = Arc::new(core.redefine(pager, after));
+        self.insert(Arc::clone(&core));
+        Some(core)
+    }
+
     /// Returns true if a definition is that of a successor, and no table has its name.
     pub(super) fn has_place_for(&self, successor: &Definition) -> bool {
         successor.predecessor().is_some() && !self.has(&(None, successor.name().into()))

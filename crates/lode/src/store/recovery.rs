@@ -13,6 +13,7 @@ use crate::heap;
 use crate::io::Access;
 use crate::observability::Replay;
 use crate::pager::Pager;
+use crate::schema::Schema;
 use crate::table::{Definition, TableCore};
 use crate::wal::{
     Applied, Ending, LanePlace, LogPosition, LogRecord, Place, Places, SegmentNumber, Start,
@@ -180,6 +181,7 @@ impl<'r> Recovery<'r> {
                 self.catalogue.take_place(&definition, self.pager.epoch());
                 Ok(())
             }
+            LogRecord::Redefine { table, schema } => self.redefine(table, schema),
             LogRecord::Expired { until_us } => {
                 self.catalogue.horizon.raise(until_us);
                 Ok(())
@@ -237,6 +239,23 @@ impl<'r> Recovery<'r> {
         let definition = self.definition(id)?;
         self.by_id.remove(&id);
         self.catalogue.drop(self.pager, &definition);
+        Ok(())
+    }
+
+    fn redefine(&mut self, id: TableId, schema: &[u8]) -> Result<()> {
+        let before = self.definition(id)?;
+        let schema = Schema::restore(&mut Reader::new(schema, "a schema in the log"))?;
+        if !schema.suits_records_of(&before.schema) {
+            let why = format!("table {} gets a schema that its records do not suit", id.0);
+            return Err(Error::corrupt("the log", why));
+        }
+        let after = before.redefined(schema);
+        if !self.catalogue.is_free_for(&before, &after) {
+            let why = format!("table {} gets the name of another one", id.0);
+            return Err(Error::corrupt("the log", why));
+        }
+        let redefined = self.catalogue.redefine(self.pager, &before, after);
+        redefined.into_iter().for_each(|core| drop(self.by_id.insert(id, core)));
         Ok(())
     }
 

@@ -9,7 +9,7 @@ use crate::tree::Direction;
 impl TableCore {
     /// Returns the pages that its heap has now, in use or not.
     pub(crate) fn heap_pages(&self) -> Vec<PageNumber> {
-        self.heap.as_ref().map_or_else(Vec::new, Heap::pages)
+        self.heap.as_ref().map_or_else(Vec::new, |heap| heap.pages())
     }
 
     /// Calls `report` with each fault of the table at a moment, when its heap had these pages.

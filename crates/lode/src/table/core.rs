@@ -32,8 +32,8 @@ pub(crate) struct TableCore {
     definition: Definition,
     pub(crate) order: KeyOrder,
     pub(crate) index: Kinds,
-    pub(crate) space: Space,
-    pub(crate) heap: Option<Heap>,
+    pub(crate) space: Arc<Space>,
+    pub(crate) heap: Option<Arc<Heap>>,
     state: AtomicU8,
     /// Its secondary indexes: they change while the gate is closed.
     secondaries: RwLock<Arc<Secondaries>>,
@@ -71,7 +71,8 @@ impl TableCore {
         let created_in = pager.epoch();
         match index {
             Ok(index) => {
-                let table = Self::new(definition, index, space, Space::default(), pager.home());
+                let heap = heap_of(&definition, Space::default());
+                let table = Self::new(definition, index, Arc::new(space), heap, pager.home());
                 table.note_created(created_in);
                 Ok(table)
             }
@@ -85,13 +86,35 @@ impl TableCore {
     /// Opens an existing table.
     pub(crate) fn open(pager: &Pager, definition: Definition, location: Location) -> Result<Self> {
         definition.expect_fit()?;
-        let space = Space::restore(location.extents);
+        let space = Arc::new(Space::restore(location.extents));
         let index = Kinds::open(pager, location.root, &definition)?;
-        let heap = Space::restore(location.heap);
+        let heap = heap_of(&definition, Space::restore(location.heap));
         Ok(Self::new(definition, index, space, heap, pager.home()))
     }
 
-    fn new(definition: Definition, index: Kinds, space: Space, heap: Space, home: Home) -> Self {
+    /// Returns the table with another definition, which suits its records as they are, while no
+    /// thread is at work in it. It has these pages, and this one is [retired](Self::retire).
+    pub(crate) fn redefine(&self, pager: &Pager, definition: Definition) -> Self {
+        debug_assert_eq!(definition.id, self.id(), "it is one table");
+        debug_assert!(
+            definition.schema.suits_records_of(self.schema()),
+            "records stay as they are"
+        );
+        let (index, space) = (self.index.clone(), Arc::clone(&self.space));
+        let table = Self::new(definition, index, space, self.heap.clone(), pager.home());
+        let epoch = pager.epoch();
+        table.note_created(epoch);
+        self.retire(epoch);
+        table
+    }
+
+    fn new(
+        definition: Definition,
+        index: Kinds,
+        space: Arc<Space>,
+        heap: Option<Arc<Heap>>,
+        home: Home,
+    ) -> Self {
         let order = definition.order();
         let expires = definition.schema.expires().is_some() && definition.index.is_none();
         let state = AtomicU8::new(if expires { EXPIRES } else { THERE });
@@ -100,7 +123,6 @@ impl TableCore {
             definition.index.is_none() || definition.schema.expires().is_none(),
             "an entry lives as long as its record"
         );
-        let heap = definition.index_keys().map(|index_keys| Heap::new(heap, index_keys));
         let created_in = AtomicU64::new(0);
         Epoch::default().store(&created_in, Ordering::Relaxed);
         let secondaries = RwLock::default();
@@ -128,6 +150,11 @@ impl TableCore {
 
     pub(crate) fn id(&self) -> TableId {
         self.definition.id
+    }
+
+    /// Returns true if both are one table, under one schema.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        std::ptr::eq(self, other)
     }
 
     pub(crate) fn schema(&self) -> &Schema {
@@ -485,21 +512,25 @@ impl TableCore {
             | LogRecord::DropTable { .. }
             | LogRecord::IndexReady { .. }
             | LogRecord::TakePlace { .. }
+            | LogRecord::Redefine { .. }
             | LogRecord::Expired { .. }
             | LogRecord::Before { .. }
             | LogRecord::Definition { .. } => Err(corrupt("it is of no record of a table".into())),
         }
     }
 
+    /// Notes that the table is gone for moments from an epoch on, while no thread is at work in it.
+    fn retire(&self, epoch: Epoch) {
+        epoch.store(&self.dropped_in, Ordering::Relaxed);
+        self.state.store(DROPPED, Ordering::Release);
+    }
+
     /// Gives all pages back; no thread may be at work in the table.
     pub(crate) fn drop_pages(&self, pager: &Pager) {
         let epoch = pager.epoch();
-        epoch.store(&self.dropped_in, Ordering::Relaxed);
-        self.state.store(DROPPED, Ordering::Release);
-        for space in [Some(&self.space), self.heap.as_ref().map(Heap::space)].into_iter().flatten()
-        {
-            free_all(pager, space, epoch);
-        }
+        self.retire(epoch);
+        free_all(pager, &self.space, epoch);
+        self.heap.iter().for_each(|heap| free_all(pager, heap.space(), epoch));
     }
 
     /// Copies the payload that a record had at a moment; returns false if there was no record.
@@ -518,4 +549,9 @@ impl TableCore {
         };
         Ok(heap.get_at(&self.index, pager, moment, key, payload)?.is_some())
     }
+}
+
+/// Returns the heap of a table, which has these pages.
+fn heap_of(definition: &Definition, space: Space) -> Option<Arc<Heap>> {
+    definition.index_keys().map(|index_keys| Arc::new(Heap::new(space, index_keys)))
 }

@@ -113,6 +113,14 @@ impl Definition {
         Self { index: Some(index), ..self }
     }
 
+    /// Returns the definition with another schema, which suits the records as they are. What
+    /// becomes of an index is known to both.
+    pub(crate) fn redefined(&self, schema: Schema) -> Self {
+        let redefined = Self { schema, ..self.clone() };
+        debug_assert_eq!(redefined.shape(), self.shape(), "the index stays as it is");
+        redefined
+    }
+
     /// Returns the parameters of its index, if keys are hashed.
     pub(crate) fn hash_parameters(&self) -> hash::Parameters {
         hash::Parameters { shape: self.shape(), seed: self.seed }

@@ -55,8 +55,9 @@ impl Walk {
 }
 
 /// The index of a table.
+#[derive(Clone)]
 pub(crate) enum Kinds {
-    Hash(Box<Hash>),
+    Hash(Arc<Hash>),
     Tree(Tree),
 }
 
@@ -68,7 +69,7 @@ impl Kinds {
                 let first =
                     if pager.has_memory_to_spare() { FirstBuckets::Few } else { FirstBuckets::One };
                 let hash = Hash::create(pager, space, definition.hash_parameters(), first)?;
-                Self::Hash(Box::new(hash))
+                Self::Hash(Arc::new(hash))
             }
             KeyKind::Tree => Self::Tree(Tree::create(pager, space, definition.shape())?),
         })
@@ -78,7 +79,7 @@ impl Kinds {
     pub(crate) fn open(pager: &Pager, root: PageNumber, definition: &Definition) -> Result<Self> {
         Ok(match definition.kind {
             KeyKind::Hash => {
-                Self::Hash(Box::new(Hash::open(pager, root, definition.hash_parameters())?))
+                Self::Hash(Arc::new(Hash::open(pager, root, definition.hash_parameters())?))
             }
             KeyKind::Tree => Self::Tree(Tree::open(root, definition.shape())),
         })

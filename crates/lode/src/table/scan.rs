@@ -203,7 +203,7 @@ impl TableCore {
 
     /// Returns the number of records at a moment.
     pub(crate) fn count_at(&self, pager: &Pager, moment: ReadEpoch) -> Result<u64> {
-        if !self.heap.as_ref().is_some_and(Heap::has_keys) {
+        if !self.heap.as_ref().is_some_and(|heap| heap.has_keys()) {
             return self.index.count(pager, moment);
         }
         // Digests stay for a while after their records are deleted.

@@ -35,6 +35,7 @@ use crate::wal::Touched;
 pub(crate) const MOST_RECORD_BYTES: usize = 4096;
 
 /// A table of ordered keys.
+#[derive(Clone)]
 pub(crate) struct Tree {
     root: PageNumber,
     layout: Layout,

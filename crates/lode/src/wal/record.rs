@@ -11,9 +11,11 @@
 //! | index ready | a secondary index, which has an entry for each record from then on |
 //! | expired | a time (8 bytes): what expires up to it has expired, whatever the clock says |
 //! | before | the table, and the payload that the next record of the commit replaces or removes |
-//! | definition | the definition of a table that a later record of the commit drops |
+//! | definition | the definition of a table that a later record of the commit drops or redefines |
+//! | redefine | the table (4 bytes), and the schema that it has from then on |
 //!
-//! The last two change nothing. They are there for readers of changes, if these are kept.
+//! "Before" and "definition" change nothing. They are there for readers of changes, if these are
+//! kept.
 
 use crate::codec::Reader;
 use crate::error::{Error, Result};
@@ -53,10 +55,11 @@ pub(crate) enum RecordKind {
     Expired = 9,
     Before = 10,
     Definition = 11,
+    Redefine = 12,
 }
 
 impl RecordKind {
-    const ALL: [Self; 11] = [
+    const ALL: [Self; 12] = [
         Self::Put,
         Self::Patch,
         Self::Delete,
@@ -68,6 +71,7 @@ impl RecordKind {
         Self::Expired,
         Self::Before,
         Self::Definition,
+        Self::Redefine,
     ];
 
     pub(super) fn of(number: u8) -> Option<Self> {
@@ -136,8 +140,11 @@ pub(crate) enum LogRecord<'b> {
     Expired { until_us: i64 },
     /// The record that the next one of the commit replaces or deletes had this payload.
     Before { table: TableId, payload: &'b [u8] },
-    /// A table or an index with this definition is dropped by a later record of the commit.
+    /// A table or an index with this definition is dropped or redefined by a later record of the
+    /// commit.
     Definition { definition: &'b [u8] },
+    /// A table or an index has this schema from then on. Its records stay as they are.
+    Redefine { table: TableId, schema: &'b [u8] },
 }
 
 impl<'b> LogRecord<'b> {
@@ -153,6 +160,7 @@ impl<'b> LogRecord<'b> {
             Self::Expired { .. } => RecordKind::Expired,
             Self::Before { .. } => RecordKind::Before,
             Self::Definition { .. } => RecordKind::Definition,
+            Self::Redefine { .. } => RecordKind::Redefine,
         }
     }
 
@@ -164,6 +172,7 @@ impl<'b> LogRecord<'b> {
             | Self::Delete { table, .. }
             | Self::DropTable { table }
             | Self::Before { table, .. }
+            | Self::Redefine { table, .. }
             | Self::IndexReady { index: table }
             | Self::TakePlace { successor: table } => {
                 Front { bytes: [table.0.to_le_bytes(), [0; 4]], size: TableId::BYTES }
@@ -190,6 +199,7 @@ impl<'b> LogRecord<'b> {
             | Self::Delete { key: keyed, .. } => keyed.parts(),
             Self::CreateTable { definition } | Self::Definition { definition } => [definition, &[]],
             Self::Before { payload, .. } => [payload, &[]],
+            Self::Redefine { schema, .. } => [schema, &[]],
             Self::DropTable { .. }
             | Self::IndexReady { .. }
             | Self::TakePlace { .. }
@@ -265,6 +275,9 @@ impl<'b> LogRecord<'b> {
                 Self::Before { table: TableId::read(&mut reader)?, payload: reader.rest() }
             }
             RecordKind::Definition => Self::Definition { definition: reader.rest() },
+            RecordKind::Redefine => {
+                Self::Redefine { table: TableId::read(&mut reader)?, schema: reader.rest() }
+            }
             RecordKind::Commit => return Err(Error::corrupt(WHAT, "it is a commit in another")),
         })
     }
@@ -281,7 +294,8 @@ impl<'b> LogRecord<'b> {
             | Self::TakePlace { .. }
             | Self::Expired { .. }
             | Self::Before { .. }
-            | Self::Definition { .. } => 0,
+            | Self::Definition { .. }
+            | Self::Redefine { .. } => 0,
         }
     }
 
@@ -344,6 +358,7 @@ mod tests {
             LogRecord::Expired { until_us: -7 },
             LogRecord::Before { table: TABLE, payload: b"payload" },
             LogRecord::Definition { definition: b"definition" },
+            LogRecord::Redefine { table: TABLE, schema: b"schema" },
         ]
     }
 

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use lode::{Change, Changes, Commit, Error, IndexSchema, Position, RowChange, Transaction};
+use lode::{
+    Alteration, Change, ChangedTable, Changes, Commit, Error, IndexSchema, Position, RowChange,
+    Transaction,
+};
 
 use super::replica::{NOTE, Replica};
 
@@ -15,7 +18,7 @@ pub(super) enum Next {
     More,
     /// All was read.
     Nothing,
-    /// A table was altered. The batch has all before that.
+    /// A table was altered, and its records with it. The batch has all before that.
     Alteration,
 }
 
@@ -44,7 +47,7 @@ impl Batch {
     pub(super) fn fill(&mut self, changes: &mut Changes) -> Result<Next, Error> {
         while self.bytes < MOST_BYTES {
             let Some(commit) = changes.next().transpose()? else { return Ok(Next::Nothing) };
-            if commit.changes.iter().any(|change| matches!(change, Change::AlterTable { .. })) {
+            if commit.changes.iter().any(changes_records) {
                 return Ok(Next::Alteration);
             }
             self.add(commit);
@@ -133,6 +136,7 @@ impl Replica {
                 self.db().create_table(table.schema(), table.key_kind()).map(drop)
             }
             Change::DropTable { table } if table.name() != NOTE => self.drop_table(table.name()),
+            Change::AlterTable { before, after } => self.redefine(before, after),
             Change::CreateIndex { table, index } => {
                 match self.db().table(table.name())?.create_index(index) {
                     Err(Error::IndexExists { .. }) => Ok(()),
@@ -149,10 +153,45 @@ impl Replica {
         }
     }
 
+    /// Gives a table other names and its columns more room.
+    fn redefine(&self, before: &ChangedTable, after: &ChangedTable) -> Result<(), Error> {
+        let found = self.db().table(before.name()).or_else(|_| self.db().table(after.name()))?;
+        if found.schema() == after.schema() {
+            return Ok(());
+        }
+        self.db().alter_table(before.name(), &alteration(before, after)).map(drop)
+    }
+
     fn drop_table(&self, name: &str) -> Result<(), Error> {
         match self.db().drop_table(name) {
             Err(Error::NoTable { .. }) => Ok(()),
             dropped => dropped,
         }
     }
+}
+
+/// Returns true if a change is that of all records of a table, which it does not list.
+fn changes_records(change: &Change) -> bool {
+    matches!(change, Change::AlterTable { before, after } if !after.keeps_records_of(before))
+}
+
+/// Returns the changes of a table that keeps its records.
+fn alteration(before: &ChangedTable, after: &ChangedTable) -> Alteration<'static> {
+    // No column has such a long name, so columns can exchange theirs.
+    let between = |at: usize| format!("{at:>300}");
+    let both = || before.schema().columns().iter().zip(after.schema().columns()).enumerate();
+    let renamed = || both().filter(|(_, (before, after))| before.name != after.name);
+    let mut changes = Alteration::new().rename_table(after.name());
+    for (at, (before, _)) in renamed() {
+        changes = changes.rename_column(&before.name, &between(at));
+    }
+    for (at, (_, after)) in renamed() {
+        changes = changes.rename_column(&between(at), &after.name);
+    }
+    for (_, (before, after)) in both() {
+        if before.kind != after.kind {
+            changes = changes.change_type(&after.name, after.kind);
+        }
+    }
+    changes
 }

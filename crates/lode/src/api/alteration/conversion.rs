@@ -1,6 +1,7 @@
 //! The columns that a table has after changes, and what its records are then.
 
 use super::Change;
+use crate::api::Table;
 use crate::decimal::Decimal;
 use crate::error::{Error, Result, SchemaFault};
 use crate::schema::{Column, ColumnId, IndexSchema, Packer, RowRef, Schema, Type, Value};
@@ -81,6 +82,23 @@ impl<'v> Conversion<'v> {
         }
         let sources = columns.iter().map(|column| column.source).collect();
         Ok(Self { schema: builder.finish()?, kind, indexes, sources })
+    }
+
+    /// Returns true if each record of a table stays as it is, and each entry of its indexes.
+    pub(super) fn keeps_records(&self, table: &Table) -> bool {
+        let is_own = |(at, source): (usize, &Source<'_>)| match source {
+            Source::Column(column) => column.index() == at,
+            Source::Value(_) => false,
+        };
+        // An entry has the indexed columns in its key.
+        let is_indexed = |column: &Column| {
+            self.indexes.iter().any(|index| index.columns().contains(&column.name))
+        };
+        let mut both = self.schema.columns().iter().zip(table.schema().columns());
+        self.kind == table.key_kind()
+            && self.sources.iter().enumerate().all(is_own)
+            && self.schema.suits_records_of(table.schema())
+            && both.all(|(own, before)| own.kind == before.kind || !is_indexed(own))
     }
 
     /// Converts a packed key of the table before, in place of the content of `converted`.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::{Database, Table};
 use crate::error::{Error, Result};
-use crate::schema::{Type, Value};
+use crate::schema::{Schema, Type, Value};
 use crate::table::KeyKind;
 use conversion::Conversion;
 use copying::Copying;
@@ -131,11 +131,17 @@ impl Database {
     /// table as it is then. Handles of the table before find none from then on; snapshots that were
     /// taken before still see it as it was.
     ///
-    /// Others read and write the table in the meantime. Its records are written anew in small
-    /// commits, and records that others write are written again. Then the new table takes the place
-    /// of the one before, in one step. So an alteration needs space for both, and writes to the
-    /// table take longer while it lasts: writers wait if they are far ahead. Transactions that have
-    /// written in the table when it starts or ends return `Conflict`.
+    /// If records stay as they are, the alteration is one short step, however many there are: other
+    /// names of the table and its columns; and more room in columns of variable length that neither
+    /// the key nor an index has, also for bytes instead of texts.
+    ///
+    /// Otherwise records are written anew in small commits. Others read and write the table in the
+    /// meantime, and records that they write are written again. Then the new table takes the place
+    /// of the one before, in one step. So such an alteration needs space for both, and writes to
+    /// the table take longer while it lasts: writers wait if they are far ahead.
+    ///
+    /// Transactions that have written in the table when an alteration starts or ends return
+    /// `Conflict`.
     ///
     /// # Errors
     /// `NoTable`, `TableExists`, `NoColumn`; `KeyColumn` for a change that columns of a key cannot
@@ -165,6 +171,9 @@ impl Database {
         let conversion = Conversion::new(table.schema(), table.key_kind(), &indexes, changes)?;
         let db = table.database().clone();
         let core = table.core().clone();
+        if conversion.keeps_records(&table) {
+            return table.redefine(&conversion.schema);
+        }
         let Conversion { schema, kind, indexes, .. } = &conversion;
         let successor = db.begin_successor(&core, schema, *kind, indexes)?;
         let successor = Table::new(db.clone(), successor);
@@ -172,6 +181,15 @@ impl Database {
         let made = Copying::new(&table, &successor, &conversion).run();
         drop(making);
         made.map(|()| successor)
+    }
+}
+
+impl Table {
+    /// Gives the table another schema, under which its records stay as they are. Returns the table
+    /// as it is then.
+    pub(super) fn redefine(&self, schema: &Schema) -> Result<Self> {
+        let redefined = self.database().redefine_table(self.core(), schema)?;
+        Ok(Self::new(self.database().clone(), redefined))
     }
 }
 

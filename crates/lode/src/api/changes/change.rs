@@ -44,8 +44,8 @@ pub enum Change {
         table: ChangedTable,
     },
     /// A table was altered: its records are those of the new schema from then on. They are not
-    /// listed, since each of them has changed: read the table for them. The indexes that the new
-    /// one has are created by the changes after this.
+    /// listed: if [they have changed](ChangedTable::keeps_records_of), read the table for them. The
+    /// indexes that the new one has are created by the changes after this.
     AlterTable {
         /// The table before.
         before: ChangedTable,
@@ -123,6 +123,25 @@ impl ChangedTable {
     pub(super) fn new(definition: Definition) -> Self {
         let order = definition.order();
         Self(Arc::new(Described { definition, order }))
+    }
+
+    /// Returns the table with another schema.
+    ///
+    /// # Errors
+    /// `Corrupt` if it suits other records.
+    pub(super) fn redefined(&self, schema: Schema) -> Result<Self> {
+        if !schema.suits_records_of(self.schema()) {
+            let why = format!("table {} gets a schema that its records do not suit", self.name());
+            return Err(Error::corrupt("a record of the log", why));
+        }
+        Ok(Self::new(self.0.definition.redefined(schema)))
+    }
+
+    /// Returns true if it is the table `before`, altered so that all records stay as they are:
+    /// names are others, or columns of variable length have more room.
+    pub fn keeps_records_of(&self, before: &Self) -> bool {
+        // Records that were written anew are those of another table.
+        self.id() == before.id() && self.schema().suits_records_of(before.schema())
     }
 
     /// Returns the name of the table.

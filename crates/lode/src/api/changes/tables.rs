@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use super::change::{Change, ChangedTable};
 use crate::codec::Reader;
 use crate::error::{Error, Result};
-use crate::schema::IndexSchema;
+use crate::schema::{IndexSchema, Schema};
 use crate::table::{Definition, IndexOf};
 use crate::wal::{Feed, Keyed, LogPosition, LogRecord, TableId};
 
@@ -26,7 +26,8 @@ enum Known {
 /// Later facts of the log about tables that exist before.
 #[derive(Default)]
 struct Later {
-    dropped: Vec<Definition>,
+    /// Definitions that tables and indexes have until they are dropped or redefined.
+    past: Vec<Definition>,
     taking_place: HashSet<TableId>,
     becoming_ready: HashSet<TableId>,
 }
@@ -53,7 +54,7 @@ impl Later {
 
     fn note(&mut self, record: &LogRecord<'_>) -> Result<()> {
         match *record {
-            LogRecord::Definition { definition } => self.dropped.push(restored(definition)?),
+            LogRecord::Definition { definition } => self.past.push(restored(definition)?),
             LogRecord::TakePlace { successor } => drop(self.taking_place.insert(successor)),
             LogRecord::IndexReady { index } => drop(self.becoming_ready.insert(index)),
             _ => {}
@@ -68,7 +69,8 @@ impl Tables {
     pub(super) fn at(feed: &Feed, defined: Vec<Definition>, after: LogPosition) -> Result<Self> {
         let later = Later::find(feed.ahead()?, after)?;
         let mut tables = Self(HashMap::new());
-        for definition in later.dropped.into_iter().chain(defined) {
+        // The first one of a table in the log is the one at the position.
+        for definition in defined.into_iter().chain(later.past.into_iter().rev()) {
             let id = definition.id;
             let is_successor =
                 later.taking_place.contains(&id) || definition.predecessor().is_some();
@@ -119,6 +121,10 @@ impl Tables {
                 LogRecord::DropTable { table } => self.drop(table, &mut changes)?,
                 LogRecord::IndexReady { index } => changes.extend(self.make_ready(index)?),
                 LogRecord::TakePlace { successor } => self.take_place(successor, &mut changes)?,
+                LogRecord::Redefine { table, schema } => {
+                    let mut reader = Reader::new(schema, "a schema in the log");
+                    self.redefine(table, Schema::restore(&mut reader)?, &mut changes)?;
+                }
                 LogRecord::Expired { .. } | LogRecord::Definition { .. } => {}
             }
             before = None;
@@ -198,12 +204,29 @@ impl Tables {
             return Err(corrupt(format!("table {} takes the place of none", id.0)));
         };
         self.0.insert(id, Known::Table(after.clone()));
+        self.alter(before, after, changes);
+        Ok(())
+    }
+
+    /// Gives a table or an index another schema.
+    fn redefine(&mut self, id: TableId, schema: Schema, changes: &mut Vec<Change>) -> Result<()> {
+        // The schema of an index follows from that of its table.
+        let Known::Table(before) = self.known(id)? else { return Ok(()) };
+        let before = before.clone();
+        let after = before.redefined(schema)?;
+        self.0.insert(id, Known::Table(after.clone()));
+        self.alter(before, after, changes);
+        Ok(())
+    }
+
+    /// Adds the change of an altered table, and those of its indexes.
+    fn alter(&self, before: ChangedTable, after: ChangedTable, changes: &mut Vec<Change>) {
+        let id = after.id();
         changes.push(Change::AlterTable { before, after });
         let mut indexes: Vec<_> = self.0.keys().copied().collect();
         indexes.sort_unstable();
         let own = indexes.into_iter().filter_map(|index| self.index(index));
         let own = own.filter(|(table, _)| table.id() == id);
         changes.extend(own.map(|(table, index)| Change::CreateIndex { table, index }));
-        Ok(())
     }
 }

@@ -6,10 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::loss::{fault, range_shown};
 use super::{Loss, Repaired, RepairedTable};
-use crate::api::{Alteration, Database, ReadTable, Table};
+use crate::api::{Database, ReadTable, Table};
 use crate::codec::Reader;
 use crate::error::{Error, Result};
 use crate::io::Disk;
+use crate::schema::Schema;
 use crate::store::Remnant;
 use crate::table::{Definition, IndexOf, Left};
 use crate::wal::{LogRecord, TableId};
@@ -139,6 +140,10 @@ impl<'r> Rescue<'r> {
                 Ok(())
             }
             LogRecord::TakePlace { successor } => self.take_place(successor),
+            LogRecord::Redefine { table: id, schema } => {
+                let mut reader = Reader::new(schema, "a schema in the log");
+                self.redefine(id, &Schema::restore(&mut reader)?)
+            }
             LogRecord::Expired { until_us } => {
                 self.horizon_us = self.horizon_us.max(Some(until_us));
                 Ok(())
@@ -154,19 +159,31 @@ impl<'r> Rescue<'r> {
     fn take_place(&mut self, id: TableId) -> Result<()> {
         let Some(table) = self.tables.get(&id) else { return Ok(()) };
         let Some(name) = self.successors.remove(&id) else { return Ok(()) };
-        let hidden = table.schema().name().to_string();
-        let rename = |to: &str| self.db.alter_table(&hidden, &Alteration::new().rename_table(to));
-        let renamed = match rename(&name) {
+        let schema = table.schema().renamed(&name);
+        self.redefine(id, &schema)
+    }
+
+    /// Gives a table another schema, under which its records stay as they are.
+    fn redefine(&mut self, id: TableId, schema: &Schema) -> Result<()> {
+        // The schema of an index follows from that of its table.
+        let Some(table) = self.tables.get(&id) else { return Ok(()) };
+        if !schema.suits_records_of(table.schema()) {
+            let name = table.schema().name();
+            let why = format!("table {name} gets a schema that its records do not suit");
+            self.lose(Loss::Changes { why });
+            return Ok(());
+        }
+        let redefined = match table.redefine(schema) {
             Err(error @ Error::TableExists { .. }) => {
-                let other = format!("{name} (altered {})", id.0);
-                let renamed = rename(&other)?;
+                let other = format!("{} (altered {})", schema.name(), id.0);
+                let redefined = table.redefine(&schema.renamed(&other))?;
                 let why = format!("{}; the later one is table {other}", fault(&error));
                 self.lose(Loss::Changes { why });
-                renamed
+                redefined
             }
-            renamed => renamed?,
+            redefined => redefined?,
         };
-        self.tables.insert(id, renamed);
+        self.tables.insert(id, redefined);
         Ok(())
     }
 

@@ -233,7 +233,7 @@ impl Table {
         match (&self.core.index, &self.core.heap) {
             (Kinds::Hash(hash), None) => self.write_in(&**hash, request),
             (Kinds::Tree(tree), None) => self.write_in(tree, request),
-            (_, Some(heap)) => self.write_in(heap, request),
+            (_, Some(heap)) => self.write_in(&**heap, request),
         }
     }
 

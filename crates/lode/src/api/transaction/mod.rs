@@ -189,7 +189,7 @@ impl Transaction {
     pub(super) fn written(&self, core: &TableCore, range: Option<&Range>) -> Result<Written> {
         let tables = self.tables.borrow();
         let mut loan = Loan::new(self.db.clone());
-        let touched = tables.iter().find(|touched| touched.core().id() == core.id());
+        let touched = tables.iter().find(|touched| touched.core().is(core));
         let records = match touched.filter(|touched| touched.written_size().records > 0) {
             Some(touched) => {
                 loan.grow_to(touched.copy_bytes())?;
@@ -244,7 +244,7 @@ impl Transaction {
         let core = table.core();
         self.note_count(core, count)?;
         let tables = self.tables.borrow();
-        let touched = tables.iter().find(|touched| touched.core().id() == core.id());
+        let touched = tables.iter().find(|touched| touched.core().is(core));
         Ok(count.wrapping_add_signed(touched.map_or(0, Touched::written_more)))
     }
 
@@ -429,7 +429,7 @@ impl Transaction {
 
 /// Returns the place of a table in the list of a transaction, and adds it if it is missing.
 fn place_of(tables: &mut Vec<Touched>, core: &Arc<TableCore>) -> usize {
-    let is_it = |touched: &Touched| touched.core().id() == core.id();
+    let is_it = |touched: &Touched| touched.core().is(core);
     tables.iter().position(is_it).unwrap_or_else(|| {
         tables.push(Touched::new(Arc::clone(core)));
         tables.len() - 1

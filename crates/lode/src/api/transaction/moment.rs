@@ -233,7 +233,7 @@ impl Transaction {
     /// conflict.
     fn of_read(&self, tables: &[Touched], core: &TableCore, error: Error) -> Error {
         let was_read = || {
-            let is_it = |touched: &Touched| touched.core().id() == core.id() && touched.count() > 0;
+            let is_it = |touched: &Touched| touched.core().is(core) && touched.count() > 0;
             tables.iter().any(is_it)
         };
         match error {

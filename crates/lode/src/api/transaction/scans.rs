@@ -89,7 +89,7 @@ impl Scans {
     /// Returns the note of a cursor over a table: one that stays empty if it is not `needed`.
     pub(super) fn begin(&mut self, core: &Arc<TableCore>, needed: Needed) -> Arc<Scan> {
         if needed == Needed::No {
-            let same = self.unneeded.iter().find(|scan| scan.core.id() == core.id());
+            let same = self.unneeded.iter().find(|scan| scan.core.is(core));
             let scan = same.cloned().unwrap_or_else(|| Arc::new(Scan::new(core, Seen::Unneeded)));
             if same.is_none() {
                 self.unneeded.push(Arc::clone(&scan));

@@ -98,6 +98,10 @@ impl Node<'_> {
         if first >= count || self.head(first) != head {
             Err(first)
         } else if common + HEAD_BYTES >= key.bytes().len() {
+            debug_assert!(
+                self.level() > 0 || self.key_size(first) == key.bytes().len(),
+                "no key is the beginning of another"
+            );
             Ok(first)
         } else {
             self.search_among(first..count, key, common)

@@ -152,6 +152,10 @@ proptest! {
             let mut key = keys[which.index(keys.len())].clone();
             let byte = byte % key.len();
             key[byte] = value;
+            // A key in order is the beginning of no other.
+            if keys.iter().any(|other| other.len() > key.len() && other.starts_with(&key)) {
+                continue;
+            }
             prop_assert_eq!(node.search(SearchKey::new(&key)), keys.binary_search(&key));
         }
     }

@@ -170,6 +170,15 @@ impl Work {
                 let changes = Alteration::new().add_column(&name, Type::U8, Value::Unsigned(ADDED));
                 self.db.alter_table(table.schema().name(), &changes)?;
             }
+            35 if table.schema().columns().len() > 3 && self.next(2) == 0 => {
+                let last = table.schema().columns().last().expect("it has columns");
+                let other = match last.name.strip_suffix('_') {
+                    Some(short) => short.to_string(),
+                    None => format!("{}_", last.name),
+                };
+                let changes = Alteration::new().rename_column(&last.name, &other);
+                self.db.alter_table(table.schema().name(), &changes)?;
+            }
             35 => match table.create_index(&IndexSchema::new("by_a", ["a"])) {
                 Ok(()) => {}
                 Err(Error::IndexExists { .. }) => table.drop_index("by_a")?,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::reading::{each_row, nth, payload_of};
 use lode::simulation::{self, Checkpoint};
-use lode::{Alteration, Durability, Error, IndexSchema, ReadTable, Snapshot};
+use lode::{Alteration, Durability, Error, IndexSchema, ReadTable, Snapshot, Type};
 
 use super::run::{End, Run, State};
 use super::tables::{
@@ -351,12 +351,21 @@ impl Run {
         self.create_or_drop_index(at)
     }
 
-    /// Replaces a table by one that is made from it. No content changes.
+    /// Renames a column, or replaces a table by one that is made from it. No content changes: small
+    /// numbers have the same bytes with a sign and without.
     fn alter(&mut self, at: usize) -> End {
         self.mark();
-        let there = Alteration::new().rename_column("rest", "other");
-        let back = there.rename_column("other", "rest");
-        let result = self.db().alter_table(TABLES[at].0, &back);
+        let is_renamed = self.random.one_in(2);
+        let result = self.table(at).and_then(|table| {
+            let [_, value, rest] = table.schema().columns() else { panic!("three columns") };
+            let changes = match (is_renamed, &rest.name[..], value.kind) {
+                (true, "rest", _) => Alteration::new().rename_column("rest", "other"),
+                (true, ..) => Alteration::new().rename_column("other", "rest"),
+                (false, _, Type::U32) => Alteration::new().change_type("value", Type::I32),
+                (false, ..) => Alteration::new().change_type("value", Type::U32),
+            };
+            self.db().alter_table(TABLES[at].0, &changes)
+        });
         let wanted = self.model.clone();
         self.settle(result, wanted)
     }

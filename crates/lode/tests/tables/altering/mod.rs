@@ -1,5 +1,6 @@
 //! Changes of tables: columns, names, kinds; and what cannot be.
 
+mod redefinitions;
 mod writers;
 
 use lode::{

@@ -46,6 +46,7 @@ enum Operation {
     Checkpoint,
     Remove,
     Alter,
+    Rename,
     BuildIndexes,
 }
 
@@ -327,8 +328,16 @@ impl Run {
             Operation::Checkpoint => {}
             Operation::Remove => drop(self.table.remove_expired()?),
             Operation::Alter => {
-                let there = Alteration::new().rename_column("until", "ends");
-                let back = there.rename_column("ends", "until");
+                let more = Alteration::new().add_nullable("more", Type::U8);
+                self.db.alter_table("people", &more)?;
+                let back = Alteration::new().drop_column("more");
+                self.table = self.db.alter_table("people", &back)?;
+                return self.expect_all();
+            }
+            Operation::Rename => {
+                let other = Alteration::new().rename_column("until", "ends");
+                self.db.alter_table("people", &other)?;
+                let back = Alteration::new().rename_column("ends", "until");
                 self.table = self.db.alter_table("people", &back)?;
                 return self.expect_all();
             }
@@ -458,6 +467,7 @@ fn operations() -> impl Strategy<Value = Vec<Operation>> {
         1 => Just(Operation::Checkpoint),
         1 => Just(Operation::Remove),
         1 => Just(Operation::Alter),
+        1 => Just(Operation::Rename),
         1 => Just(Operation::BuildIndexes),
     ];
     prop::collection::vec(operation, 1..60)

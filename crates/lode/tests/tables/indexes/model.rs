@@ -37,6 +37,7 @@ enum Operation {
     Clear,
     /// Replaces the table by one that is made from it.
     Alter,
+    Rename,
     Crash(u64),
     Compact,
 }
@@ -243,9 +244,16 @@ impl Run {
                 self.table = self.db.table("people")?;
             }
             Operation::Alter => {
-                let there = Alteration::new().rename_column("city", "town");
-                let back = there.rename_column("town", "city");
+                let more = Alteration::new().add_nullable("more", Type::U8);
+                self.db.alter_table("people", &more)?;
+                let back = Alteration::new().drop_column("more");
                 self.table = self.db.alter_table("people", &back)?;
+            }
+            Operation::Rename => {
+                let other = Alteration::new().rename_column("city", "town").rename_table("folk");
+                self.db.alter_table("people", &other)?;
+                let back = Alteration::new().rename_column("town", "city").rename_table("people");
+                self.table = self.db.alter_table("folk", &back)?;
             }
             Operation::Compact => drop(self.db.compact()?),
         }
@@ -388,6 +396,7 @@ fn operations() -> impl Strategy<Value = Vec<Operation>> {
             3 => Just(Operation::Compact),
             1 => Just(Operation::Clear),
             2 => Just(Operation::Alter),
+            2 => Just(Operation::Rename),
         ],
     ];
     prop::collection::vec(operation, 1..60)
