@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use lode::{Compacted, Database};
+use lode::{BackupProgress, Compacted, Database};
 use rusqlite::fallible_iterator::FallibleIterator;
 use rusqlite::{
     Batch, CachedStatement, Connection, Error, ErrorCode, InterruptHandle, OpenFlags,
@@ -40,7 +40,7 @@ use crate::values::math::add_functions;
 ///         Ok::<(), rusqlite::Error>(())
 ///     }
 ///     Step::Changed(rows) => Ok(assert_eq!(rows, 1)),
-///     Step::Compacted(_) => Ok(()),
+///     Step::Compacted(_) | Step::BackedUp(_) => Ok(()),
 /// })?;
 /// assert_eq!((found, db.table_names()), (vec![134_591], vec!["city".into()]));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -50,6 +50,8 @@ pub struct Console {
     connection: Connection,
     current: Current,
     guard: Arc<Guard>,
+    /// True if its statements are those of others than the user of the program.
+    is_confined: bool,
 }
 
 /// The outcome of a statement that is shown.
@@ -61,6 +63,8 @@ pub enum Step<'s, 'c> {
     Changed(u64),
     /// The result of compacting the database.
     Compacted(Compacted),
+    /// The result of backing the database up.
+    BackedUp(BackupProgress),
 }
 
 impl Console {
@@ -99,7 +103,7 @@ impl Console {
         } else {
             add_definitions(&connection, &current)?;
         }
-        Ok(Self { db: database.clone(), connection, current, guard })
+        Ok(Self { db: database.clone(), connection, current, guard, is_confined })
     }
 
     /// Returns the database.
@@ -179,7 +183,7 @@ impl Console {
             return Err(error(ffi::SQLITE_ERROR, "the statement has a zero byte"));
         }
         let is_own = match Kind::of(text) {
-            Kind::Create | Kind::Compact | Kind::Clear { .. } => true,
+            Kind::Create | Kind::Compact | Kind::BackUp { .. } | Kind::Clear { .. } => true,
             Kind::CreateIndex { table: name }
             | Kind::Alter { table: name }
             | Kind::Drop { name } => self.table_name(&name).is_some(),
@@ -244,12 +248,21 @@ impl Console {
                 None => self.pass_on(text, false, show)?,
             },
             Kind::Clear { name } => return self.clear(text, &name, show),
-            Kind::Compact if self.is_in_transaction() => {
+            Kind::Compact | Kind::BackUp { .. } if self.is_in_transaction() => {
                 return refused("VACUUM is for outside of transactions; commit it first");
             }
             Kind::Compact => {
                 let compacted = self.db.compact().map_err(|cause| of_engine(&cause))?;
                 show(Step::Compacted(compacted))?;
+            }
+            Kind::BackUp { .. } if self.is_confined => {
+                let why = "VACUUM … INTO writes files of the server; lode backup copies a database \
+                           in use";
+                return Err(error(ffi::SQLITE_AUTH, why).into());
+            }
+            Kind::BackUp { directory } => {
+                let backed_up = self.db.backup(directory, |_| {});
+                show(Step::BackedUp(backed_up.map_err(|cause| of_engine(&cause))?))?;
             }
             Kind::Refused(why) => return refused(why),
             Kind::Other { changes_rows } => self.pass_on(text, changes_rows, show)?,

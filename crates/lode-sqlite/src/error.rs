@@ -25,7 +25,7 @@ pub(crate) fn of_engine(cause: &Lode) -> rusqlite::Error {
         | Lode::DatabaseFull { .. }
         | Lode::DiskFull { .. } => ffi::SQLITE_FULL,
         // Plain, for SQLite to do what `OR IGNORE` and the like say.
-        Lode::UniqueViolation { .. } => ffi::SQLITE_CONSTRAINT,
+        Lode::UniqueViolation { .. } | Lode::Duplicates { .. } => ffi::SQLITE_CONSTRAINT,
         Lode::Corrupt { .. } => ffi::SQLITE_CORRUPT_VTAB,
         Lode::ReadOnly => ffi::SQLITE_READONLY,
         Lode::NoDatabase { .. } => ffi::SQLITE_CANTOPEN,

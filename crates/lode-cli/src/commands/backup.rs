@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use lode::{Error, Options};
+use lode::{BackupProgress, Error, Options};
 use program_support::exit::{Failure, Outcome};
 use program_support::output::print;
 
@@ -24,10 +24,13 @@ pub(crate) fn back_up(args: &BackupArgs, options: &Options) -> Outcome {
         Error::NoBackup { .. } => Failure::Usage(format!("{}: {error}", args.to.display())),
         error => failure(Path::new(&format!("to {}", args.to.display())), &error),
     });
-    let said = backed_up.and_then(|done| {
-        print(&format!("pages: {} bytes, {} copied\n", done.total_bytes, done.copied_bytes))
-    });
+    let said = backed_up.and_then(|done| print(&copied(&done)));
     opened.close_after(said)
+}
+
+/// Returns the line that says what a backup has copied.
+pub(super) fn copied(done: &BackupProgress) -> String {
+    format!("pages: {} bytes, {} copied\n", done.total_bytes, done.copied_bytes)
 }
 
 /// Refuses a directory inside that of the database.

@@ -35,7 +35,7 @@ fn create(args: &CreateArgs, options: &Options) -> Outcome {
     let created = opened.table(&args.table).and_then(|table| {
         let created = progress::during("indexing", || table.create_index(&index));
         created.map_err(|error| match error {
-            Error::UniqueViolation { .. } => Failure::Wrong(opened.fault(&error.to_string())),
+            Error::Duplicates { .. } => Failure::Wrong(opened.fault(&error.to_string())),
             error => opened.failure(&error),
         })?;
         let table = name(&args.table);

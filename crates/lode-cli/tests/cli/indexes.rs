@@ -62,7 +62,8 @@ fn a_unique_index_refuses_the_line_with_a_value_that_is_there() {
     bench.refuses(
         &["index", "create", "zoo", "twins", "by_name", "name", "--unique"],
         1,
-        "zoo: table twins: another record has (\"Ada\") in the unique index by_name",
+        "zoo: table twins: several records have (\"Ada\") in the columns of the unique index \
+         by_name; change them first",
     );
     assert_eq!(bench.succeeds(&["index", "list", "zoo", "twins"]), "");
 }

@@ -169,6 +169,24 @@ fn what_was_dropped_gives_its_space_back() {
 }
 
 #[test]
+fn vacuum_into_backs_the_database_up() {
+    let bench = Bench::with_animals();
+    bench.succeeds(&["sql", "zoo", "VACUUM INTO 'copy'"]);
+    assert_eq!(
+        bench.succeeds(&["dump", "copy", "animal"]),
+        bench.succeeds(&["dump", "zoo", "animal"])
+    );
+    bench.succeeds(&["sql", "zoo", "DELETE FROM animal WHERE id = 2; vacuum main into \"copy\";"]);
+    assert_eq!(bench.succeeds(&["sql", "copy", "SELECT count(*) AS n FROM animal"]), " n\n 2\n");
+    std::fs::create_dir(bench.path("full")).expect("it is new");
+    bench.write("full/file", "");
+    let why = "the directory cannot take the backup: it has other files than those of a backup; \
+               choose an empty one, or one with an earlier backup of this database";
+    bench.refuses(&["sql", "zoo", "VACUUM INTO 'full'"], 1, why);
+    assert_eq!(bench.list("full"), ["file"]);
+}
+
+#[test]
 fn nulls_and_truth_values_are_shown_as_imports_take_them() {
     let bench = Bench::new();
     let text = "CREATE TABLE t (id INT PRIMARY KEY, yes BOOLEAN, word VARTEXT(9));

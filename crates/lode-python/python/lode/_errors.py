@@ -44,7 +44,7 @@ class DataError(Error, ValueError):
 
 
 class UniqueError(Error):
-    """Another record has the values of columns that a unique index is on."""
+    """Records have, or were to have, equal values in the columns of a unique index."""
 
 
 class SnapshotTooOldError(Error):

@@ -15,6 +15,8 @@ async fn clients_reach_no_file_and_no_limit_of_the_process() {
         "ATTACH ':memory:' AS file".into(),
         "DETACH pg_catalog".into(),
         format!("VACUUM pg_catalog INTO '{path}'"),
+        format!("VACUUM INTO '{path}'"),
+        format!("VACUUM main INTO '{path}'"),
         "PRAGMA hard_heap_limit = 1000".into(),
         "PRAGMA soft_heap_limit = 1000".into(),
         "PRAGMA threads = 8".into(),

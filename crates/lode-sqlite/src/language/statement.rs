@@ -19,11 +19,16 @@ pub(crate) enum Kind {
     Clear { name: String },
     /// `VACUUM`.
     Compact,
+    /// `VACUUM INTO`.
+    BackUp { directory: String },
     /// A statement that would do nothing, or not what it says, and why.
     Refused(&'static str),
     /// SQLite carries it out. If it changes rows, they are counted.
     Other { changes_rows: bool },
 }
+
+const INTO: &str =
+    "VACUUM is followed by nothing, or by INTO and the directory of a backup in quotes";
 
 const OTHER: Kind = Kind::Other { changes_rows: false };
 
@@ -156,19 +161,19 @@ impl Kind {
     }
 
     fn vacuum(reader: &mut Reader<'_>) -> Self {
-        const INTO: &str = "VACUUM … INTO writes no database of Lode; copy the directory while no \
-                            program has it open";
+        let of_database = ["main", "temp"].iter().any(|schema| reader.takes_word(schema));
         if reader.is_at_end() {
             return Self::Compact;
         }
-        if reader.takes_word("INTO") {
-            return Self::Refused(INTO);
+        if !reader.takes_word("INTO") {
+            return if of_database { Self::Refused(INTO) } else { OTHER };
         }
-        let of_database = ["main", "temp"].iter().any(|schema| reader.takes_word(schema));
-        match (of_database, reader.is_at_end()) {
-            (true, true) => Self::Compact,
-            (true, false) => Self::Refused(INTO),
-            (false, _) => OTHER,
+        let is_quoted = reader.rest().trim_start().starts_with(['\'', '"']);
+        match reader.name("a directory") {
+            Ok(directory) if is_quoted && reader.is_at_end() && !directory.is_empty() => {
+                Self::BackUp { directory }
+            }
+            _ => Self::Refused(INTO),
         }
     }
 
@@ -225,6 +230,9 @@ mod tests {
             ("VACUUM ;", Kind::Compact),
             ("VACUUM main", Kind::Compact),
             ("VACUUM file", OTHER),
+            ("VACUUM file INTO 'x'", OTHER),
+            ("VACUUM INTO 'it''s'", Kind::BackUp { directory: "it's".into() }),
+            ("vacuum main into \"x\";", Kind::BackUp { directory: "x".into() }),
             ("ANALYZE file.t", OTHER),
             ("WITH a AS (SELECT 1) INSERT INTO t SELECT 1", Kind::Other { changes_rows: true }),
             ("SELECT 'DROP TABLE t'", OTHER),
@@ -234,8 +242,10 @@ mod tests {
         for refused in [
             "CREATE TABLE t AS SELECT 1",
             "CREATE TABLE main.t AS SELECT 1",
-            "VACUUM INTO 'x'",
-            "VACUUM main INTO 'x'",
+            "VACUUM INTO",
+            "VACUUM INTO ''",
+            "VACUUM INTO 'x' || 'y'",
+            "VACUUM main x",
             "ANALYZE",
             "ANALYZE t",
             "REINDEX",

@@ -31,6 +31,7 @@ fn run(console: &Console, text: &str) -> Result<Vec<String>, String> {
             }
             Step::Changed(count) => shown.push(format!("changed {count}")),
             Step::Compacted(_) => shown.push("compacted".into()),
+            Step::BackedUp(_) => shown.push("backed up".into()),
         }
         Ok(())
     });
@@ -106,7 +107,8 @@ fn what_would_be_kept_nowhere_or_do_nothing_is_refused_by_name() {
         ("DROP TABLE none", "no such table: none"),
         ("ANALYZE", "ANALYZE has nothing to do"),
         ("REINDEX t", "REINDEX has nothing to do"),
-        ("VACUUM INTO '/tmp/x'", "VACUUM … INTO writes no database of Lode"),
+        ("VACUUM INTO '/tmp/x'", "a database in memory has no files to back up"),
+        ("VACUUM INTO 1", "VACUUM is followed by nothing, or by INTO"),
         ("PRAGMA user_version = 7", "PRAGMA user_version means nothing for a database of Lode"),
         ("PRAGMA integrity_check", "PRAGMA integrity_check means nothing"),
         ("PRAGMA journal_mode = WAL", "PRAGMA journal_mode means nothing"),
@@ -115,6 +117,7 @@ fn what_would_be_kept_nowhere_or_do_nothing_is_refused_by_name() {
             "BEGIN; CREATE TABLE b(x INT PRIMARY KEY)",
             "tables of Lode are created, altered and dropped",
         ),
+        ("VACUUM INTO '/tmp/x'", "VACUUM is for outside of transactions"),
         ("ROLLBACK; SELECT 1 -- \0", "the statement has a zero byte"),
         ("ROLLBACK", "cannot rollback - no transaction is active"),
     ] {

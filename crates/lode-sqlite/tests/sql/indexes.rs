@@ -48,7 +48,7 @@ fn statements_create_and_drop_indexes() {
         ),
         (
             "CREATE UNIQUE INDEX x ON person (city)",
-            "table person: another record has (\"Bern\") in the unique index x",
+            "table person: several records have (\"Bern\") in the columns of the unique index x",
         ),
         ("BEGIN; CREATE INDEX x ON person (age)", "outside of transactions; commit it first"),
         ("DROP INDEX by_mail", "outside of transactions; commit it first"),

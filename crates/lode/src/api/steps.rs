@@ -170,7 +170,7 @@ impl<'c> Steps<'c> {
     /// `may_go` accepts its key.
     ///
     /// # Errors
-    /// As [`take`](Self::take); `UniqueViolation`, after which the steps have to be undone.
+    /// As [`take`](Self::take); `UniqueViolation`, after which the step is not taken.
     pub(super) fn add_entry(
         &mut self,
         of: Indexed<'c>,

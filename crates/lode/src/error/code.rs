@@ -32,7 +32,7 @@ impl Error {
             Self::NoTable { .. } => "no_table",
             Self::IndexExists { .. } => "index_exists",
             Self::NoIndex { .. } => "no_index",
-            Self::UniqueViolation { .. } => "unique_violation",
+            Self::UniqueViolation { .. } | Self::Duplicates { .. } => "unique_violation",
             Self::InvalidSchema { .. } => "invalid_schema",
             Self::SchemaTooLong { .. } => "schema_too_long",
             Self::OtherColumns { .. } => "other_columns",

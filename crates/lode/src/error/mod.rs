@@ -191,6 +191,21 @@ pub enum Error {
         /// The values of the indexed columns; of long ones the start.
         key: Box<str>,
     },
+    /// Records have equal values in the columns of an index that was to be unique.
+    #[error(
+        "table {table}: several records have {} in the columns of the unique index {index}; change \
+         them first",
+        listed(.keys)
+    )]
+    Duplicates {
+        /// The table.
+        table: String,
+        /// The index.
+        index: Box<str>,
+        /// The first values of the indexed columns that several records have, ten at most; of long
+        /// ones the start.
+        keys: Box<[Box<str>]>,
+    },
     /// No table has that name.
     #[error("there is no table {table}; create it")]
     NoTable {
@@ -555,6 +570,16 @@ pub(crate) fn none_if_too_long<T: Default>(found: Result<T>) -> Result<T> {
         Err(Error::KeyTooLong { .. }) => Ok(T::default()),
         _ => found,
     }
+}
+
+/// The most values that [`Error::Duplicates`] has.
+pub(crate) const MOST_DUPLICATES: usize = 10;
+
+/// Lists values of columns.
+fn listed(keys: &[Box<str>]) -> String {
+    let keys: Vec<_> = keys.iter().map(|key| format!("({key})")).collect();
+    let others = if keys.len() < MOST_DUPLICATES { "" } else { ", and perhaps others," };
+    format!("{}{others}", keys.join(", "))
 }
 
 impl Error {

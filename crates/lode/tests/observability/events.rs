@@ -118,7 +118,7 @@ fn the_building_of_an_index_is_reported_with_its_failure() -> Result<()> {
     (0..10).try_for_each(|id| table.insert(&record(id, 1)).map(drop))?;
     events.record(|| {
         let unique = IndexSchema::new("by_rest", ["rest"]).unique();
-        assert!(matches!(table.create_index(&unique), Err(Error::UniqueViolation { .. })));
+        assert!(matches!(table.create_index(&unique), Err(Error::Duplicates { .. })));
         table.create_index(&IndexSchema::new("by_id", ["id"]))
     })?;
     let reported = events.take();

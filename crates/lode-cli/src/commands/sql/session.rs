@@ -11,6 +11,7 @@ use rusqlite::{Error, InterruptHandle};
 use super::dot::Command;
 use super::rows;
 use crate::cli::sql::RowFormat;
+use crate::commands::backup::copied;
 
 /// A session of SQL on a database.
 pub(super) struct Session {
@@ -122,7 +123,8 @@ impl Session {
             Step::Changed(count) if self.counts_changes => {
                 tell(&format!("{count} rows changed\n")).map_err(Why)
             }
-            Step::Changed(_) | Step::Compacted(_) => Ok(()),
+            Step::BackedUp(done) if self.counts_changes => tell(&copied(&done)).map_err(Why),
+            Step::Changed(_) | Step::Compacted(_) | Step::BackedUp(_) => Ok(()),
         });
         shown.map_err(|Why(why)| why)?;
         if self.is_timed {

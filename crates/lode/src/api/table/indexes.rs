@@ -9,7 +9,7 @@ use crate::api::Snapshot;
 use crate::api::steps::{Indexed, Steps};
 use crate::batch::Batch;
 use crate::engine::CommitSize;
-use crate::error::{Effect, Error, Result};
+use crate::error::{Effect, Error, MOST_DUPLICATES, Result};
 use crate::observability::Work;
 use crate::schema::IndexSchema;
 use crate::table::{Needs, Rows, Secondaries, Secondary, Walk};
@@ -32,7 +32,8 @@ impl Table {
     /// bytes.insert(&[11, 3])?;
     /// let by_bits = IndexSchema::new("by_bits", ["bits"]);
     /// let refused = bytes.create_index(&by_bits.clone().unique());
-    /// assert!(matches!(refused, Err(Error::UniqueViolation { .. })));
+    /// let Err(Error::Duplicates { keys, .. }) = refused else { panic!("both have 3") };
+    /// assert_eq!(*keys, ["3".into()]);
     /// bytes.create_index(&by_bits)?;
     /// assert_eq!(bytes.indexes()?, [by_bits]);
     /// bytes.drop_index("by_bits")?;
@@ -42,8 +43,8 @@ impl Table {
     ///
     /// # Errors
     /// `IndexExists`; `NoColumn`; `InvalidSchema` when it has no name or columns, or these have
-    /// more bytes than a key; `SchemaTooLong`; `UniqueViolation` when it is unique, and records
-    /// have equal values; `NoIndex` when it was dropped in the meantime; `CatalogueFull`; and those
+    /// more bytes than a key; `SchemaTooLong`; `Duplicates` when it is unique, and records have
+    /// equal values; `NoIndex` when it was dropped in the meantime; `CatalogueFull`; and those
     /// of [writing](Table#errors). There is no such index then.
     pub fn create_index(&self, index: &IndexSchema) -> Result<()> {
         self.core.ensure_open()?;
@@ -98,10 +99,19 @@ impl Table {
     fn build(&self, secondary: &Secondary) -> Result<()> {
         let mut walk = self.core.index.walk();
         let mut most_entries = usize::MAX;
+        let mut duplicates = Vec::new();
         while let Some(keys) = self.next_keys(&mut walk)? {
-            self.add_entries(secondary, &keys, &mut most_entries)?;
+            self.add_entries(secondary, &keys, &mut most_entries, &mut duplicates)?;
+            if duplicates.len() >= MOST_DUPLICATES {
+                break;
+            }
         }
-        Ok(())
+        if duplicates.is_empty() {
+            return Ok(());
+        }
+        duplicates.truncate(MOST_DUPLICATES);
+        let (table, index) = (self.schema().name().into(), secondary.of().name.as_str().into());
+        Err(Error::Duplicates { table, index, keys: duplicates.into() })
     }
 
     /// Returns the keys in order of the records of the next page of a walk; `None` at the end. The
@@ -170,13 +180,15 @@ impl Table {
     }
 
     /// Adds the entries of the records under keys in order, in commits of at most `most_entries`;
-    /// lowers that if such a commit changes more pages than have room. No commit waits for its
-    /// sync: the one that makes the index ready does.
+    /// lowers that if such a commit changes more pages than have room. Leaves out entries that a
+    /// unique index has of other records, and adds their values to `duplicates`. No commit waits
+    /// for its sync: the one that makes the index ready does.
     fn add_entries(
         &self,
         secondary: &Secondary,
         keys: &[Vec<u8>],
         most_entries: &mut usize,
+        duplicates: &mut Vec<Box<str>>,
     ) -> Result<()> {
         let mut left = keys;
         while !left.is_empty() {
@@ -187,7 +199,16 @@ impl Table {
                 let secondaries = self.core.secondaries();
                 let mut steps = Steps::new(&self.db, now.len());
                 let mut add = |key| self.add_entry(&secondaries, secondary, key, &mut steps);
-                let all = now.iter().try_for_each(|key| add(key));
+                let mut note = |added| match added {
+                    Err(Error::UniqueViolation { key, .. }) => {
+                        if !duplicates.contains(&key) {
+                            duplicates.push(key);
+                        }
+                        Ok(())
+                    }
+                    added => added,
+                };
+                let all = now.iter().try_for_each(|key| note(add(key)));
                 steps.end(all)
             });
             match added {

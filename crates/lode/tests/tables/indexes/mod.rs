@@ -150,8 +150,38 @@ fn a_unique_index_refuses_equal_values_and_says_which() -> Result<()> {
     table.drop_index("of_city")?;
     table.insert(&person(&table, 6, None, "Bern", 1))?;
     let city = table.create_index(&IndexSchema::new("of_city", ["city"]).unique());
-    assert!(matches!(city, Err(Error::UniqueViolation { .. })), "{city:?}");
+    let Err(error @ Error::Duplicates { .. }) = city else { panic!("{city:?}") };
+    let wanted = "table people: several records have (\"Bern\") in the columns of the unique index \
+                  of_city; change them first";
+    assert_eq!((error.to_string(), error.code()), (wanted.into(), "unique_violation"));
     assert_eq!(table.indexes()?.len(), 2);
+    Ok(())
+}
+
+#[test]
+fn an_index_that_cannot_be_unique_names_the_first_ten_values_in_its_way() -> Result<()> {
+    for (kind, count) in [(KeyKind::Hash, 4_000), (KeyKind::Tree, 9), (KeyKind::Tree, 4_000)] {
+        let db = Database::in_memory()?;
+        let schema = Schema::build("t").key("id", Type::U32).column("n", Type::U32).finish()?;
+        let table = db.create_table(&schema, kind)?;
+        // Each value but the highest is in three records.
+        let record = |id: u32| [id.to_le_bytes(), (id % count).to_le_bytes()].concat();
+        table.insert_all((0..count * 3).map(record))?;
+        table.insert(&[u32::MAX.to_le_bytes(), u32::MAX.to_le_bytes()].concat())?;
+        let refused = table.create_index(&IndexSchema::new("by_n", ["n"]).unique());
+        let Err(error @ Error::Duplicates { .. }) = &refused else { panic!("{refused:?}") };
+        let Error::Duplicates { keys, .. } = error else { unreachable!("it is one") };
+        assert_eq!(keys.len(), 10.min(count as usize), "{kind:?}");
+        assert!(keys.iter().all(|key| key.parse().is_ok_and(|n: u32| n < count)), "{keys:?}");
+        let distinct: std::collections::BTreeSet<_> = keys.iter().collect();
+        assert_eq!(distinct.len(), keys.len(), "each is named once");
+        assert_eq!(error.to_string().contains("and perhaps others"), count > 9, "{error}");
+        assert_eq!((table.indexes()?, table.len()?), (vec![], u64::from(count) * 3 + 1));
+        // It is in the way of nothing.
+        table.insert(&record(count * 3))?;
+        table.create_index(&IndexSchema::new("by_n", ["n"]))?;
+        expect_sound(&db);
+    }
     Ok(())
 }
 

@@ -215,7 +215,7 @@ impl Run {
                 if is_there {
                     assert!(matches!(created, Err(Error::IndexExists { .. })), "{created:?}");
                 } else if self.violates(&self.model) {
-                    let is_refused = matches!(created, Err(Error::UniqueViolation { .. }));
+                    let is_refused = matches!(created, Err(Error::Duplicates { .. }));
                     assert!(is_refused, "{number}: {created:?}");
                     self.indexes.remove(number);
                 } else {

@@ -88,7 +88,7 @@ fn number(id: u32, number: u32) -> Vec<u8> {
 fn build_rest(table: &Table, secondary: &Secondary, walk: &mut Walk) -> Result<()> {
     let mut most_entries = usize::MAX;
     while let Some(keys) = table.next_keys(walk)? {
-        table.add_entries(secondary, &keys, &mut most_entries)?;
+        table.add_entries(secondary, &keys, &mut most_entries, &mut Vec::new())?;
     }
     table.db.end_index(&table.core, secondary)
 }
