@@ -1,8 +1,7 @@
 //! Arguments from C: pointers with lengths, and places to write to.
 
-use std::ffi::{OsStr, c_void};
+use std::ffi::c_void;
 use std::mem::MaybeUninit;
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use crate::failure::{Failure, Result};
@@ -129,12 +128,16 @@ pub(crate) fn utf8<'a>(bytes: &'a [u8], name: &str) -> Result<&'a str> {
     })
 }
 
-/// Returns bytes as a path of the operating system.
+/// Returns bytes as a path of the operating system: any bytes on Unix, UTF-8 on others.
 pub(crate) fn path<'a>(bytes: &'a [u8], name: &str) -> Result<&'a Path> {
     if bytes.is_empty() {
         return Err(Failure::argument(format!("{name} is empty; name a directory")));
     }
-    Ok(Path::new(OsStr::from_bytes(bytes)))
+    #[cfg(unix)]
+    let path = std::os::unix::ffi::OsStrExt::from_bytes(bytes);
+    #[cfg(not(unix))]
+    let path = std::ffi::OsStr::new(utf8(bytes, name)?);
+    Ok(Path::new::<std::ffi::OsStr>(path))
 }
 
 /// Types of which all bytes may be zero.

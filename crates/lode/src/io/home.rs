@@ -7,6 +7,7 @@
 
 #![allow(unsafe_code)]
 
+#[cfg(unix)]
 use std::io::{Error, Result};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -43,6 +44,7 @@ impl Home {
     }
 
     /// Fails in a process that was forked from this one.
+    #[cfg(unix)]
     #[inline]
     pub(crate) fn expect_here(&self) -> Result<()> {
         if self.is_here() {

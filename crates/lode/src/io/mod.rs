@@ -6,7 +6,12 @@
 #[cfg(test)]
 pub(crate) mod held;
 mod home;
+#[cfg(unix)]
 mod mapped;
+#[cfg(unix)]
+pub(crate) mod os;
+#[cfg(windows)]
+#[path = "windows.rs"]
 pub(crate) mod os;
 #[cfg(any(test, feature = "simulation"))]
 pub(crate) mod simulated;

@@ -5,7 +5,6 @@ mod rescue;
 
 use std::fs;
 use std::io::ErrorKind;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -16,7 +15,7 @@ use rescue::Rescue;
 use super::options::{directory, random};
 use super::{Database, Options};
 use crate::error::{Error, Result};
-use crate::io::{Access, Disk};
+use crate::io::{Access, Disk, os};
 use crate::observability::Observer;
 use crate::store::{Durability, Remnant};
 
@@ -172,9 +171,7 @@ fn unfinished(target: &Path) -> Result<PathBuf> {
             if !names.is_empty() {
                 return Err(taken(target, "the directory has files; choose another one"));
             }
-            let own = target.symlink_metadata().map_err(failed)?;
-            let outside = parent(target).metadata().map_err(failed)?;
-            if own.is_symlink() || own.dev() != outside.dev() {
+            if target.is_symlink() || os::is_root(target).map_err(failed)? {
                 let why = "it is a link or the root of a file system; name a new directory in it";
                 return Err(taken(target, why));
             }
@@ -214,5 +211,5 @@ fn finish(unfinished: &Path, target: &Path) -> Result<()> {
         || format!("rename {}, which is whole, to {}", unfinished.display(), target.display());
     let failed = |error: std::io::Error| Error::io(what(), &error);
     fs::rename(unfinished, target).map_err(failed)?;
-    fs::File::open(parent(target)).and_then(|parent| parent.sync_all()).map_err(failed)
+    os::sync_directory(parent(target)).map_err(failed)
 }

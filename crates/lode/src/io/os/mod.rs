@@ -13,7 +13,7 @@ mod space;
 use std::fs;
 use std::io::{Error, ErrorKind, Result};
 use std::ops::Range;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -89,6 +89,17 @@ impl Directory {
             Err(error) => Err(error),
         }
     }
+}
+
+/// Makes sure that names in the directory at a path stay after a crash.
+pub(crate) fn sync_directory(path: &Path) -> Result<()> {
+    fs::File::open(path).and_then(|directory| directory.sync_all())
+}
+
+/// Returns true if a directory is the root of a file system.
+pub(crate) fn is_root(path: &Path) -> Result<bool> {
+    let device = |path: &Path| path.metadata().map(|found| found.dev());
+    Ok(device(path)? != device(&path.join(".."))?)
 }
 
 impl Disk for Directory {
@@ -228,7 +239,6 @@ impl File for Handle {
     }
 
     fn has_space(&self) -> Result<bool> {
-        use std::os::unix::fs::MetadataExt;
         /// Bytes of a block, as `stat` counts them.
         const BLOCK_BYTES: u64 = 512;
         let found = self.file.metadata()?;

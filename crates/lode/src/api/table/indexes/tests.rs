@@ -121,7 +121,7 @@ fn an_index_that_was_given_up_and_not_dropped_is_in_the_way_of_nothing() -> Resu
     let mut walk = table.core.index.walk();
     let mut most_entries = usize::MAX;
     let keys = table.next_keys(&mut walk)?.expect("there are records");
-    table.add_entries(&half, &keys, &mut most_entries)?;
+    table.add_entries(&half, &keys, &mut most_entries, &mut Vec::new())?;
     // As if it could not be dropped.
     half.of().give_up();
     table.db.begin_index(&table.core, &IndexSchema::new("other", ["id"]))?;
@@ -164,7 +164,7 @@ fn leaves_may_go_while_an_index_is_built() -> Result<()> {
     let mut last = 0;
     for _ in 0..3 {
         let keys = table.next_keys(&mut walk)?.expect("there are more leaves");
-        table.add_entries(&secondary, &keys, &mut most_entries)?;
+        table.add_entries(&secondary, &keys, &mut most_entries, &mut Vec::new())?;
         last = u32::from_be_bytes(keys[keys.len() - 1][..].try_into().expect("a key"));
     }
     for id in last + 1..10_000 {
