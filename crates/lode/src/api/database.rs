@@ -400,16 +400,20 @@ impl Database {
     /// ```
     ///
     /// # Errors
-    /// `NoBackup` when the directory has something else; `NoFiles` for a database in memory;
-    /// `Locked` when it is open, as the database's own directory is; `Corrupt` when a page is
-    /// damaged, which stops the backup; `DiskFull`, `Io`; `ReadOnly`; and as
+    /// `NoBackup` when the directory has something else, or is the database's own or in that;
+    /// `NoFiles` for a database in memory; `Locked` when the backup is open; `Corrupt` when a page
+    /// is damaged, which stops the backup; `DiskFull`, `Io`; `ReadOnly`; and as
     /// [`flush`](Self::flush).
     pub fn backup(
         &self,
         directory: impl AsRef<Path>,
         mut on_progress: impl FnMut(BackupProgress),
     ) -> Result<BackupProgress> {
-        let to = || super::options::directory_to_write(directory.as_ref());
+        let directory = directory.as_ref();
+        let to = || {
+            self.engine.expect_outside(directory)?;
+            super::options::directory_to_write(directory)
+        };
         self.engine.back_up(to, STAGE_PAGES, &mut on_progress)
     }
 

@@ -1,5 +1,6 @@
 //! Takes backups while others read and write.
 
+use std::path::Path;
 use std::sync::{Arc, PoisonError};
 
 use super::Engine;
@@ -10,6 +11,19 @@ use crate::observability::Work;
 use crate::store::{BackupProgress, Target};
 
 impl Engine {
+    /// Refuses the database's own directory, and those in it.
+    ///
+    /// # Errors
+    /// `NoBackup`; `Io`.
+    pub(crate) fn expect_outside(&self, path: &Path) -> Result<()> {
+        let failed = |error| Error::io(format!("look at {}", path.display()), &error);
+        let holds = self.disk.as_ref().map_or(Ok(false), |disk| disk.holds(path));
+        if holds.map_err(failed)? {
+            return Err(Error::NoBackup { why: "it is the database's own, or in that" });
+        }
+        Ok(())
+    }
+
     /// Copies the state of now, or a later one, to the directory that `to` opens. Of a first
     /// backup, what is copied is kept after `stage_pages` pages. Calls `on_progress` from time to
     /// time, and returns the last progress.

@@ -19,6 +19,7 @@ pub(crate) mod simulated;
 use std::any::Any;
 use std::io::Result;
 use std::ops::Range;
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 pub(crate) use home::Home;
@@ -70,11 +71,29 @@ pub(crate) trait Disk: Send + Sync {
     /// Makes sure that files created, renamed and removed stay so after a crash.
     fn sync_directory(&self) -> Result<()>;
 
+    /// Returns true if a path leads to the directory or into it, as far as it exists.
+    fn holds(&self, _: &Path) -> Result<bool> {
+        Ok(false)
+    }
+
     /// Checks that the names of all files that were opened still lead to them.
     ///
     /// # Errors
     /// An error if another program removed, renamed or replaced one.
     fn expect_files(&self) -> Result<()>;
+}
+
+/// Returns the place that a path leads to, without links and `..`, as far as it exists.
+fn resolved(path: &Path) -> Result<PathBuf> {
+    let mut place = PathBuf::new();
+    for part in std::path::absolute(path)?.components() {
+        match part {
+            Component::ParentDir => drop(place.pop()),
+            part => place.push(part),
+        }
+        place = place.canonicalize().unwrap_or(place);
+    }
+    Ok(place)
 }
 
 /// An open file.

@@ -10,7 +10,7 @@ use std::os::windows::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::{Access, Disk, File, Lock, Mapped};
+use super::{Access, Disk, File, Lock, Mapped, resolved};
 
 /// The file that is locked while the directory is in use. It is not a file of the database.
 const LOCK_NAME: &str = "lock";
@@ -144,6 +144,10 @@ impl Disk for Directory {
 
     fn sync_directory(&self) -> Result<()> {
         sync_directory(&self.path)
+    }
+
+    fn holds(&self, path: &Path) -> Result<bool> {
+        Ok(resolved(path)?.starts_with(&self.path))
     }
 
     fn expect_files(&self) -> Result<()> {

@@ -119,6 +119,15 @@ fn a_directory_of_something_else_takes_no_backup_and_stays() {
     put(&numbers(&db, "tree", KeyKind::Tree), 1).expect("room");
     let backup = |to: &Path| db.backup(to, |_| {}).expect_err("it is refused");
     assert_eq!(backup(&home).code(), "no_backup");
+    // The database's own, in it, or there by another name.
+    std::os::unix::fs::symlink(&home, place.path().join("link")).expect("space");
+    let before = files(&home);
+    for inside in ["db", "db/sub", "db/sub/sub", "other/../db/sub", "link", "link/sub"] {
+        let why = backup(&place.path().join(inside)).to_string();
+        assert!(why.contains("it is the database's own, or in that"), "{inside}: {why}");
+    }
+    assert_eq!(files(&home), before);
+    assert!(!other.exists());
     // A file that is no database's.
     fs::create_dir(&other).expect("a directory");
     fs::write(other.join("letter"), "dear").expect("space");

@@ -23,7 +23,7 @@ use nix::sys::stat::Mode;
 
 use super::home::Home;
 use super::mapped::Front;
-use super::{Access, Disk, File, Lock, Mapped};
+use super::{Access, Disk, File, Lock, Mapped, resolved};
 use names::Names;
 
 /// The file that is locked while the directory is in use. It is not a file of the database.
@@ -145,6 +145,14 @@ impl Disk for Directory {
     fn sync_directory(&self) -> Result<()> {
         self.home.expect_here()?;
         self.directory.sync_all()
+    }
+
+    fn holds(&self, path: &Path) -> Result<bool> {
+        let identity = |found: fs::Metadata| (found.dev(), found.ino());
+        let own = identity(self.directory.metadata()?);
+        let whole = resolved(path)?;
+        let found = whole.ancestors().filter_map(|at| at.metadata().ok());
+        Ok(found.map(identity).any(|found| found == own))
     }
 
     fn expect_files(&self) -> Result<()> {
