@@ -94,8 +94,13 @@ fn query() -> impl Strategy<Value = (String, Option<usize>)> {
     })
 }
 
+/// The number of queries in a run; more in one for all cases.
+fn count() -> u32 {
+    if std::env::var_os("LODE_THOROUGH").is_some() { 1_000 } else { 300 }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1_000))]
+    #![proptest_config(ProptestConfig::with_cases(count()))]
 
     #[test]
     fn queries_find_what_is_there((query, limit) in query()) {
