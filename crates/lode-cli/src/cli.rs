@@ -121,7 +121,7 @@ The backup is a database as of one moment. Every page is checked while it is cop
 directory with an earlier backup of this database, only changed pages are copied. A backup that \
 is interrupted leaves the one before whole; a first one is continued by the next call. A backup \
 that was opened for writing takes no further one. Programs back a database up while it is in use: \
-Database::backup.
+Database::backup, or VACUUM INTO in SQL.
 
 Examples:
   lode backup zoo /mnt/zoo
