@@ -6,13 +6,14 @@ use lode::{BackupProgress, Error, Options};
 use program_support::exit::{Failure, Outcome};
 use program_support::output::print;
 
+use super::expect_outside;
 use crate::cli::BackupArgs;
 use crate::database::{Opened, failure};
 use crate::progress::Progress;
 
 /// Copies a database to another directory, as of one moment.
 pub(crate) fn back_up(args: &BackupArgs, options: &Options) -> Outcome {
-    expect_outside(&args.dir, &args.to)?;
+    expect_outside(&args.dir, &args.to, args.to.display())?;
     let opened = Opened::existing(&args.dir, options)?;
     let mut bar = None;
     let backed_up = opened.db.backup(&args.to, |at| {
@@ -31,18 +32,4 @@ pub(crate) fn back_up(args: &BackupArgs, options: &Options) -> Outcome {
 /// Returns the line that says what a backup has copied.
 pub(super) fn copied(done: &BackupProgress) -> String {
     format!("pages: {} bytes, {} copied\n", done.total_bytes, done.copied_bytes)
-}
-
-/// Refuses a directory inside that of the database.
-pub(super) fn expect_outside(dir: &Path, to: &Path) -> Outcome {
-    let Ok(dir) = dir.canonicalize() else { return Ok(()) };
-    let in_folder = Path::new(".").join(to);
-    let Some(found) = in_folder.ancestors().find(|at| at.exists()) else { return Ok(()) };
-    if found.canonicalize().is_ok_and(|found| found.starts_with(dir)) {
-        return Err(Failure::Usage(format!(
-            "{}: this is inside the database; choose another directory",
-            to.display()
-        )));
-    }
-    Ok(())
 }

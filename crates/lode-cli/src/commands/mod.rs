@@ -23,8 +23,9 @@ pub(crate) mod stat;
 mod target;
 pub(crate) mod volume;
 
+use std::fmt::Display;
 use std::io;
-use std::path::Path;
+use std::path::{self, Path};
 
 use program_support::destination::Destination;
 use program_support::exit::{Failure, Outcome};
@@ -52,14 +53,24 @@ fn outside_of(dir: &Path, path: &Path) -> Outcome<Destination> {
     let destination = Destination::of(path).map_err(refused)?;
     if let Destination::File(target) = &destination {
         let folder = whole_file::folder_of(target).canonicalize().map_err(refused)?;
-        if dir.canonicalize().is_ok_and(|dir| dir == folder) {
-            return Err(Failure::Usage(format!(
-                "{}: this is inside the database; choose another directory",
-                path.display()
-            )));
-        }
+        expect_outside(dir, &folder, path.display())?;
     }
     Ok(destination)
+}
+
+/// Refuses a directory that is a database's own or in that, as far as it exists. `text` names it.
+fn expect_outside(dir: &Path, to: &Path, text: impl Display) -> Outcome {
+    let refused = |error: io::Error| Failure::Refused(format!("{text}: {error}"));
+    let to = path::absolute(to).map_err(refused)?;
+    let existing = to.ancestors().find_map(|part| part.canonicalize().ok());
+    if let (Some(existing), Ok(dir)) = (existing, dir.canonicalize())
+        && existing.starts_with(&dir)
+    {
+        return Err(Failure::Usage(format!(
+            "{text}: this is inside the database; choose another directory"
+        )));
+    }
+    Ok(())
 }
 
 /// Starts to look for signals where output is a file, which is not written then; other output ends

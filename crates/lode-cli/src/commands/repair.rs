@@ -6,7 +6,7 @@ use lode::{Error, Options};
 use program_support::exit::{Failure, Outcome};
 use program_support::output::{print, say};
 
-use super::{backup::expect_outside, records};
+use super::{expect_outside, records};
 use crate::cli::RepairArgs;
 use crate::database::{DirContent, failure, look, no_database};
 use crate::progress;
@@ -14,7 +14,7 @@ use crate::schema_text;
 
 /// Copies what is left of a damaged database to a new one, and names what is lost.
 pub(crate) fn repair(args: &RepairArgs, options: &Options) -> Outcome {
-    expect_outside(&args.dir, &args.to)?;
+    expect_outside(&args.dir, &args.to, args.to.display())?;
     if look(&args.dir)? != DirContent::Database {
         return Err(no_database(&args.dir));
     }

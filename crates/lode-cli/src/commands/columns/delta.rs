@@ -9,27 +9,17 @@ use program_support::exit::{Failure, Outcome};
 use program_support::interrupt::{self, Interrupt};
 
 use crate::cli::columns::ExportArgs;
-use crate::commands::records;
+use crate::commands::{expect_outside, records};
 use crate::database::Opened;
 use crate::progress::Progress;
 
 /// Returns the location of a table, which is not inside the database.
 pub(super) fn location(text: &str, dir: &Path) -> Outcome<Location> {
     let location = Location::parse(text).map_err(|error| failure(None, &error))?;
-    let is_inside = |folder: &Path| {
-        let folder = std::path::absolute(folder);
-        let dir = dir.canonicalize();
-        let known = folder.iter().flat_map(|folder| folder.ancestors());
-        let known = known.filter_map(|part| part.canonicalize().ok()).next();
-        matches!((known, dir), (Some(known), Ok(dir)) if known.starts_with(&dir))
-    };
-    if location.folder().is_some_and(is_inside) {
-        Err(Failure::Usage(format!(
-            "{text}: this is inside the database; choose another directory"
-        )))
-    } else {
-        Ok(location)
+    if let Some(folder) = location.folder() {
+        expect_outside(dir, folder, text)?;
     }
+    Ok(location)
 }
 
 /// Writes a version of a Delta table; returns what there is to say.

@@ -10,7 +10,7 @@ use lode::{Changes, Error, Options, ReadTable, Table};
 use program_support::exit::{Failure, Outcome};
 use program_support::output::print;
 
-use super::backup::expect_outside;
+use super::expect_outside;
 use crate::cli::follow::FollowArgs;
 use crate::database::{DirContent, Opened, failure, look};
 use crate::progress::Progress;
@@ -22,7 +22,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 /// Keeps a copy of a database that has all of its changes.
 pub(crate) fn follow(args: &FollowArgs, options: &Options) -> Outcome {
-    expect_outside(&args.dir, &args.to)?;
+    expect_outside(&args.dir, &args.to, args.to.display())?;
     let source = Source { dir: &args.dir, options };
     // Whatever is wrong with the database, no copy is started.
     drop(source.open()?);

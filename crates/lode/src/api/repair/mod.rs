@@ -95,7 +95,10 @@ impl Options {
         let target = target.as_ref();
         let unfinished = unfinished(target)?;
         let disk = directory(source, Access::Read)?;
-        expect_outside(source, target)?;
+        let failed = |error| Error::io(format!("look at {}", target.display()), &error);
+        if disk.holds(target).map_err(failed)? {
+            return Err(taken(target, "it is inside the damaged database; name another directory"));
+        }
         let mut is_created = false;
         let create_new = |options: &Self| {
             create(&unfinished)?;
@@ -139,18 +142,6 @@ impl Options {
         let closed = db.close();
         repaired.and_then(|repaired| closed.map(|()| repaired))
     }
-}
-
-/// Refuses a target inside the directory of the damaged database.
-fn expect_outside(source: &Path, target: &Path) -> Result<()> {
-    let failed = |error: std::io::Error| Error::io(format!("find {}", target.display()), &error);
-    let in_folder = Path::new(".").join(target);
-    let found = in_folder.ancestors().find(|at| at.exists()).unwrap_or(Path::new("."));
-    let found = found.canonicalize().map_err(failed)?;
-    if source.canonicalize().is_ok_and(|source| found.starts_with(source)) {
-        return Err(taken(target, "it is inside the damaged database; name another directory"));
-    }
-    Ok(())
 }
 
 fn taken(path: &Path, why: &str) -> Error {
