@@ -133,10 +133,12 @@ pub(super) fn add_functions(
     connection.create_scalar_function("quote_ident", 1, FLAGS, |context| {
         Ok(context.get::<Option<String>>(0)?.map(|name| quoted_if_needed(&name)))
     })?;
-    connection.create_scalar_function("now", 0, FLAGS, |_| {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Ok(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
-    })?;
+    for name in ["now", "transaction_timestamp", "statement_timestamp", "clock_timestamp"] {
+        connection.create_scalar_function(name, 0, FLAGS, |_| {
+            let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            Ok(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
+        })?;
+    }
     add_types(connection)?;
     add_classes(connection, lookup)?;
     connection.create_scalar_function("regexp", 2, FLAGS, move |context| matches(context, &is_off))

@@ -86,6 +86,34 @@ async fn texts_in_a_statement_mean_what_their_columns_take() {
 }
 
 #[tokio::test]
+async fn the_moment_of_a_statement_is_stored_and_compared() {
+    let bench = Bench::new();
+    let client = bench.client().await;
+    client.batch_execute(TABLE).await.expect("a table");
+    let before = std::time::SystemTime::now();
+    let moments = ["CURRENT_TIMESTAMP", "localtimestamp", "now()", "clock_timestamp()"];
+    for (id, moment) in moments.into_iter().enumerate() {
+        let insert = format!("INSERT INTO reading (id, note, at) VALUES ({id}, '', {moment})");
+        client.batch_execute(&insert).await.expect(moment);
+    }
+    // It may be another day by now.
+    let query = "SELECT at, current_date FROM reading
+                 WHERE at + 86400000000 > current_date AND at <= CURRENT_TIMESTAMP";
+    let rows = client.query(query, &[]).await.expect("rows");
+    let after = std::time::SystemTime::now();
+    assert_eq!(rows.len(), moments.len());
+    let day = std::time::Duration::from_secs(86_400);
+    let is_within = |at: std::time::SystemTime, day: std::time::Duration| {
+        // A moment has whole microseconds.
+        at + std::time::Duration::from_micros(1) + day > before && at <= after
+    };
+    for row in rows {
+        assert!(is_within(row.get(0), std::time::Duration::ZERO), "{row:?}");
+        assert!(is_within(row.get(1), day), "{row:?}");
+    }
+}
+
+#[tokio::test]
 async fn results_of_expressions_have_types() {
     let bench = Bench::new();
     let client = bench.client().await;

@@ -145,7 +145,10 @@ pub(crate) fn from_sqlite<'v>(
                 ValueRef::Text(text) => Number::parse(text),
                 _ => None,
             };
-            let number = number.ok_or_else(|| refused("it takes a number"))?;
+            let number = number.ok_or_else(|| match kind {
+                Type::Timestamp => refused("it takes microseconds, unixepoch(…) * 1000000"),
+                _ => refused("it takes a number"),
+            })?;
             match (kind, bounds(kind)) {
                 (Type::F32 | Type::F64, _) => float(kind, number)
                     .ok_or_else(|| refused("it is beyond the floats of 32 bits"))?,

@@ -100,7 +100,12 @@ fn what_does_not_fit_is_refused_and_named() {
         ("c4", "128", "cannot store 128 in column t.c4: it takes -128 to 127"),
         ("c8", "1e39", "cannot store 1e39 in column t.c8: it is beyond the floats of 32 bits"),
         ("c10", "2", "cannot store 2 in column t.c10: it takes 0 to 1"),
-        ("c11", "'2026-11-23'", "cannot store \"2026-11-23\" in column t.c11: it takes a number"),
+        (
+            "c11",
+            "'2026-11-23'",
+            "cannot store \"2026-11-23\" in column t.c11: it takes microseconds, unixepoch(…) * \
+             1000000",
+        ),
         ("c12", "'abcdef'", "cannot store \"abcdef\" in column t.c12: it takes at most 5 bytes"),
         ("c12", "1.5", "cannot store 1.5 in column t.c12: it takes text"),
         (

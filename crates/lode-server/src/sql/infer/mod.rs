@@ -321,6 +321,7 @@ mod tests {
                 "SELECT CASE WHEN id = 1 THEN 'a' END, row_number() OVER (ORDER BY id) FROM t",
                 vec![Text, Int],
             ),
+            ("SELECT CURRENT_TIMESTAMP, clock_timestamp(), current_date AS d", vec![Time; 3]),
         ] {
             let tokens = tokens(source);
             let mut known = Known::of(&[&tokens[..], &super::tests::table()].concat(), &columns);

@@ -85,8 +85,9 @@ const TEXTS: [&str; 20] = [
     "strftime",
     "version",
 ];
-/// Functions whose result is a moment.
-const TIMES: [&str; 1] = ["now"];
+/// Functions whose result is a moment, and words for one.
+const TIMES: [&str; 4] = ["now", "transaction_timestamp", "statement_timestamp", "clock_timestamp"];
+const MOMENTS: [&str; 3] = ["current_timestamp", "localtimestamp", "current_date"];
 const DECIMALS: [&str; 4] = ["decimal_add", "decimal_sub", "decimal_mul", "decimal_sum"];
 
 impl Known {
@@ -187,6 +188,7 @@ impl Known {
             Form::Text => Some(Kind::Text),
             Form::Parameter => self.parameters.get(&token.parameter()?).copied(),
             _ if token.is_word("true") || token.is_word("false") => Some(Kind::Bool),
+            _ if MOMENTS.iter().any(|word| token.is_word(word)) => Some(Kind::Time),
             Form::Word | Form::Quoted => self.column(&token.content()),
             Form::Cast | Form::Sign => None,
         }

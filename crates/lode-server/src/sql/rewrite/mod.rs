@@ -28,6 +28,13 @@ const MOST_CASTS: usize = 5_000;
 const CALLS: [&str; 5] =
     ["current_user", "session_user", "current_schema", "current_catalog", "current_role"];
 
+/// Words for a moment, and what it is in microseconds since 1970.
+const MOMENTS: [(&str, &str); 3] = [
+    ("current_timestamp", "now()"),
+    ("localtimestamp", "now()"),
+    ("current_date", "(now() / 86400000000 * 86400000000)"),
+];
+
 /// A token of the result: where it starts there.
 struct Placed<'t> {
     token: Token<'t>,
@@ -206,9 +213,11 @@ fn replace(out: &mut String, rest: &[Token<'_>], last: Option<Token<'_>>) -> usi
         *out += "LIKE";
         return 1;
     }
-    let is_alone = !last.is_some_and(|last| last.is_sign(".") || last.is_word("AS"));
-    *out += token.text;
-    if is_alone && !has(1, "(") && !has(1, ".") && CALLS.iter().any(|call| is(0, call)) {
+    let follows = last.is_some_and(|last| last.is_sign(".") || last.is_word("AS"));
+    let is_alone = !follows && !has(1, "(") && !has(1, ".");
+    let moment = MOMENTS.iter().find(|(word, _)| is_alone && is(0, word));
+    *out += moment.map_or(token.text, |(_, text)| text);
+    if is_alone && CALLS.iter().any(|call| is(0, call)) {
         *out += "()";
     }
     1
@@ -267,6 +276,11 @@ mod tests {
             ("SELECT a::text[], x'00'::bytea", "SELECT a, CAST(x'00' AS BLOB)"),
             ("SELECT E'a\\n''b', ARRAY(SELECT 1), f(2)", "SELECT 'a\n''b', NULL, f(2)"),
             ("SELECT current_user, t.current_user", "SELECT current_user(), t.current_user"),
+            (
+                "SELECT CURRENT_TIMESTAMP, t.localtimestamp, 1 AS current_date WHERE current_date",
+                "SELECT now(), t.localtimestamp, 1 AS current_date \
+                 WHERE (now() / 86400000000 * 86400000000)",
+            ),
             ("SELECT 'x::int $1' -- $2::int", "SELECT 'x::int $1' -- $2::int"),
         ] {
             let rewritten = rewrite(source, &tokens(source), &[]).expect("it is rewritten");
