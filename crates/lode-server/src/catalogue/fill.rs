@@ -5,7 +5,7 @@ use rusqlite::{Connection, Result, params};
 
 use crate::catalogue::Lookup;
 use crate::sql::quoted_if_needed;
-use crate::types::Kind;
+use crate::types::{ARRAYS, Kind};
 
 /// A type that tools may ask for.
 pub(crate) struct TypeRow {
@@ -84,12 +84,18 @@ pub(crate) fn fill(connection: &Connection, db: &Database) -> Result<Lookup> {
     connection.execute("DELETE FROM information_schema.schema_columns", [])?;
     connection.execute("DELETE FROM information_schema.schema_keys", [])?;
     let mut insert = connection.prepare_cached(
-        "INSERT INTO pg_catalog.pg_type (oid, typname, typnamespace, typlen, typcategory)
-         VALUES (?1, ?2, ?3, ?4, ?5)",
+        "INSERT INTO pg_catalog.pg_type
+             (oid, typname, typnamespace, typlen, typcategory, typelem, typarray)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
     )?;
     for known in &TYPES {
         let TypeRow { oid, name, size, category, .. } = known;
-        insert.execute(params![oid, name, CATALOGUE, size, category])?;
+        let array =
+            ARRAYS.iter().find(|(_, element)| element == oid).map_or(0, |(array, _)| *array);
+        insert.execute(params![oid, name, CATALOGUE, size, category, 0, array])?;
+        if array != 0 {
+            insert.execute(params![array, format!("_{name}"), CATALOGUE, -1, "A", oid, 0])?;
+        }
     }
     let mut lookup = Lookup::default();
     for name in db.table_names() {

@@ -1,19 +1,19 @@
 //! Functions of PostgreSQL that tools call.
 
 use std::sync::PoisonError;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use regex_lite::RegexBuilder;
 use rusqlite::functions::{Context, FunctionFlags};
 use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, Error, Result};
 
-use crate::catalogue::arrays::put_json;
 use crate::catalogue::fill::TYPES;
-use crate::catalogue::{About, Lookup, SharedLookup};
+use crate::catalogue::{About, Lookup, SharedLookup, Start};
 use crate::refusal::INTERRUPTED;
 use crate::sql::quoted_if_needed;
 use crate::sql::settings::{Changed, VERSION};
+use crate::types::array::put_json;
+use crate::types::time::{DAY_US, now_us};
 
 const FLAGS: FunctionFlags = FunctionFlags::SQLITE_UTF8;
 
@@ -97,6 +97,7 @@ pub(super) fn add_functions(
     connection: &Connection,
     about: About,
     lookup: &SharedLookup,
+    start: &Start,
     is_off: impl Fn() -> bool + Send + 'static,
 ) -> Result<()> {
     for (name, least, most, value) in CONSTANT {
@@ -133,15 +134,24 @@ pub(super) fn add_functions(
     connection.create_scalar_function("quote_ident", 1, FLAGS, |context| {
         Ok(context.get::<Option<String>>(0)?.map(|name| quoted_if_needed(&name)))
     })?;
-    for name in ["now", "transaction_timestamp", "statement_timestamp", "clock_timestamp"] {
-        connection.create_scalar_function(name, 0, FLAGS, |_| {
-            let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-            Ok(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
-        })?;
-    }
+    add_moments(connection, start)?;
     add_types(connection)?;
     add_classes(connection, lookup)?;
     connection.create_scalar_function("regexp", 2, FLAGS, move |context| matches(context, &is_off))
+}
+
+/// Adds functions for the time, in microseconds since 1970. SQLite calls those with the names of its
+/// words for it.
+fn add_moments(connection: &Connection, start: &Start) -> Result<()> {
+    for name in ["now", "current_timestamp", "localtimestamp", "transaction_timestamp"] {
+        let start = start.clone();
+        connection.create_scalar_function(name, 0, FLAGS, move |_| Ok(start.us()))?;
+    }
+    let start = start.clone();
+    connection.create_scalar_function("current_date", 0, FLAGS, move |_| {
+        Ok(start.us() - start.us().rem_euclid(DAY_US))
+    })?;
+    connection.create_scalar_function("clock_timestamp", 0, FLAGS, |_| Ok(now_us()))
 }
 
 /// Adds what gives settings, and all of them as an object of JSON.
@@ -158,6 +168,15 @@ fn add_settings(connection: &Connection, settings: &Changed) -> Result<()> {
             Ok(value)
         })?;
     }
+    let changed = settings.clone();
+    connection.create_scalar_function("set_config", 3, FLAGS, move |context| {
+        let refused = |line: String| Error::UserFunctionError(line.into());
+        let (name, value): (String, Option<String>) = (context.get(0)?, context.get(1)?);
+        if context.get::<Option<bool>>(2)?.unwrap_or(false) {
+            return Err(refused("set_config for a transaction is not supported".into()));
+        }
+        changed.set(&name, &value.unwrap_or_default()).map_err(refused)
+    })?;
     let settings = settings.clone();
     connection.create_scalar_function("settings_json", 0, FLAGS, move |_| {
         let quoted = |text: &str| {
@@ -297,7 +316,8 @@ mod tests {
         let asked = Arc::clone(&is_off);
         let asked = move || asked.load(Ordering::SeqCst);
         let about = About { user: "ada".into(), number: 7, settings: Changed::default() };
-        add_functions(&connection, about, &SharedLookup::default(), asked).expect("functions");
+        let (lookup, start) = (SharedLookup::default(), Start::default());
+        add_functions(&connection, about, &lookup, &start, asked).expect("functions");
         let ask =
             || connection.query_row("SELECT 'b' REGEXP 'a|b'", [], |row| row.get::<_, bool>(0));
         assert_eq!(ask(), Ok(true));

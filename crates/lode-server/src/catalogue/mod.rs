@@ -12,6 +12,7 @@ mod origins;
 mod texts;
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use lode::Database;
@@ -25,6 +26,7 @@ use crate::sql::infer::Columns;
 use crate::sql::settings::Changed;
 use crate::sql::tokens::Token;
 use crate::types::Kind;
+use crate::types::time::now_us;
 
 pub(crate) use missing::empty_result;
 pub(crate) use origins::{Origin, Origins};
@@ -51,8 +53,19 @@ pub(crate) struct About {
     pub settings: Changed,
 }
 
+/// The moment at which a transaction has started, or a statement outside of transactions.
+#[derive(Clone, Default)]
+struct Start(Arc<AtomicI64>);
+
+impl Start {
+    fn us(&self) -> i64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
 /// The catalogue of a session.
 pub(crate) struct Catalogue {
+    start: Start,
     lookup: SharedLookup,
     /// The definitions that it shows.
     definitions: Option<u64>,
@@ -79,11 +92,17 @@ impl Catalogue {
     ) -> Result<Self> {
         connection.execute_batch(ATTACH)?;
         let lookup = SharedLookup::default();
-        add_functions(connection, about, &lookup, is_off)?;
+        let start = Start::default();
+        add_functions(connection, about, &lookup, &start, is_off)?;
         add_arrays(connection)?;
         add_texts(connection)?;
         load_module(connection)?;
-        Ok(Self { lookup, definitions: None, columns: HashMap::new() })
+        Ok(Self { start, lookup, definitions: None, columns: HashMap::new() })
+    }
+
+    /// Notes that a transaction starts now, or a statement outside of transactions.
+    pub(crate) fn note_start(&self) {
+        self.start.0.store(now_us(), Ordering::Relaxed);
     }
 
     /// Returns the columns of a table of the catalogue, whose name is in lower case.

@@ -68,7 +68,7 @@ INSERT INTO pg_catalog.pg_get_keywords (word) VALUES
     ('regexp'), ('reindex'), ('rename'), ('replace'), ('returning'), ('temp'), ('vacuum'), ('virtual'), ('without');
 CREATE TABLE pg_catalog.pg_enum (oid INTEGER, enumtypid INTEGER, enumsortorder REAL, enumlabel TEXT);
 CREATE TABLE pg_catalog.pg_collation (oid INTEGER, collname TEXT, collnamespace INTEGER);
-CREATE TABLE pg_catalog.pg_range (rngtypid INTEGER, rngsubtype INTEGER);
+CREATE TABLE pg_catalog.pg_range (rngtypid INTEGER, rngsubtype INTEGER, rngmultitypid INTEGER);
 CREATE TABLE pg_catalog.pg_extension (
     oid INTEGER, extname TEXT, extowner INTEGER, extnamespace INTEGER, extrelocatable BOOLEAN, extversion TEXT);
 CREATE TABLE pg_catalog.pg_inherits (inhrelid INTEGER, inhparent INTEGER, inhseqno INTEGER);

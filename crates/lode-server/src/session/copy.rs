@@ -94,7 +94,7 @@ impl Target<'_> {
             let value = match field {
                 None => Value::Null,
                 Some(bytes) if self.is_binary => {
-                    let value = decode::value(kind.oid(), *kind, Form::Binary, bytes);
+                    let value = decode::value((*kind).into(), Form::Binary, bytes);
                     value.map_err(LineFault::Refused)?
                 }
                 Some(bytes) => {
@@ -133,7 +133,7 @@ impl<'c> Session<'c> {
 
     fn copy_to(&mut self, copy: &Copy) -> Result<u64, Fail> {
         let prepared = Rc::new(self.prepare(&copy_source(copy), &[])?);
-        if prepared.columns.is_empty() || !prepared.only_reads || !prepared.kinds.is_empty() {
+        if prepared.columns.is_empty() || !prepared.only_reads || !prepared.taken.is_empty() {
             let line = "COPY TO needs a table, or a query without parameters";
             return Err(Refusal::new(refusal::NOT_SUPPORTED, line).into());
         }

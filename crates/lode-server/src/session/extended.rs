@@ -97,7 +97,8 @@ impl Session<'_> {
     fn describe_statement(&mut self, name: &str) -> Result<(), Fail> {
         let prepared = self.statements.get(name).ok_or_else(|| no_statement(name))?;
         prepared.is_described.set(true);
-        self.output.put(&ParameterDescription::new(prepared.oids.clone()))?;
+        let oids = prepared.taken.iter().map(|taken| taken.oid);
+        self.output.put(&ParameterDescription::new(oids.collect()))?;
         let columns = prepared.columns.iter();
         let fields =
             columns.map(|column| field(column, column.kind.unwrap_or(Kind::Text), Form::Text));
@@ -127,7 +128,7 @@ impl Session<'_> {
         let kept = self.portals.iter().map(|(name, portal)| name.len() + portal.bytes());
         let more: usize = bind.parameters.iter().flatten().map(bytes::Bytes::len).sum();
         self.expect_room(kept.sum(), portal.len() + more, "portals")?;
-        let count = prepared.kinds.len();
+        let count = prepared.taken.len();
         if bind.parameters.len() != count {
             let line = format!(
                 "bind message supplies {} parameters, but prepared statement \"{name}\" requires \
@@ -147,7 +148,7 @@ impl Session<'_> {
                         [all] => *all,
                         each => each[at],
                     };
-                    decode::value(prepared.oids[at], prepared.kinds[at], form, bytes)?
+                    decode::value(prepared.taken[at], form, bytes)?
                 }
             });
         }

@@ -153,7 +153,8 @@ impl<'c> Session<'c> {
                     break Lost::Ending;
                 }
                 Err(Fail::Refused(refusal)) => {
-                    if self.put_error(&refusal).is_err() {
+                    // Some clients end their messages by Sync only after they have got the error.
+                    if self.put_error(&refusal).and_then(|()| self.send()).is_err() {
                         return;
                     }
                 }
@@ -202,6 +203,9 @@ impl<'c> Session<'c> {
     }
 
     fn take(&mut self, message: Incoming) -> Result<(), Fail> {
+        if self.state == State::Idle {
+            self.catalogue.note_start();
+        }
         let done = match message {
             Incoming::Message(PgWireFrontendMessage::Query(query)) => {
                 self.skips = false;

@@ -13,8 +13,8 @@ use crate::session::Session;
 use crate::sql::command::Command;
 use crate::sql::infer::{Columns, Known, is_literal};
 use crate::sql::rewrite::{Rewritten, rewrite};
-use crate::sql::tokens::{Token, tokens, tokens_of_arrays};
-use crate::types::Kind;
+use crate::sql::tokens::{Token, tokens_of, tokens_of_arrays};
+use crate::types::{Kind, Taken};
 
 /// The most bytes of a statement's text.
 const MOST_STATEMENT_BYTES: usize = 4 << 20;
@@ -38,9 +38,8 @@ pub(crate) struct Prepared {
     pub command: Command,
     /// The statement in SQLite's language.
     pub text: String,
-    /// PostgreSQL's numbers of the parameters' types.
-    pub oids: Vec<u32>,
-    pub kinds: Vec<Kind>,
+    /// The types of the parameters.
+    pub taken: Vec<Taken>,
     pub columns: Vec<Column>,
     /// True if the console carries it out, and not SQLite.
     pub is_own: bool,
@@ -57,7 +56,7 @@ impl Prepared {
         let columns = columns.map(|column| size_of::<Column>() + column.name.len());
         // The command has at most one more copy of the text.
         let texts = 2 * self.text.len() + columns.sum::<usize>();
-        size_of::<Self>() + texts + self.kinds.len() * size_of::<(Kind, u32)>()
+        size_of::<Self>() + texts + self.taken.len() * size_of::<Taken>()
     }
 }
 
@@ -109,14 +108,13 @@ impl<'c> Session<'c> {
             );
             return Err(Refusal::new(TOO_LARGE, line));
         }
-        let found = tokens(source);
+        let found = tokens_of(source);
         let command = Command::of(&found)?;
         self.expect_usable(&command)?;
         let mut prepared = Prepared {
             command,
             text: source.into(),
-            oids: Vec::new(),
-            kinds: Vec::new(),
+            taken: Vec::new(),
             columns: Vec::new(),
             is_own: false,
             only_reads: true,
@@ -221,17 +219,15 @@ impl<'c> Session<'c> {
         let mut known = Known::of(found, &|name| tables.columns(name).or_else(|| own(name)));
         known.parameters = rewritten.casts;
         for (at, oid) in oids.iter().enumerate().filter(|(_, oid)| !matches!(oid, 0 | 705)) {
-            let kind = Kind::of_oid(*oid).ok_or_else(|| {
+            let taken = Taken::of_oid(*oid).ok_or_else(|| {
                 Refusal::new(NOT_SUPPORTED, format!("no parameter has type {oid} here"))
             })?;
-            known.parameters.insert(at + 1, kind);
+            known.parameters.insert(at + 1, taken);
         }
         known.find_parameters(found);
         for at in 1..=count {
-            let kind = known.parameters.get(&at).copied().unwrap_or(Kind::Text);
-            let said = oids.get(at - 1).copied().filter(|oid| !matches!(oid, 0 | 705));
-            prepared.kinds.push(kind);
-            prepared.oids.push(said.unwrap_or(kind.oid()));
+            let taken = known.parameters.get(&at).copied().unwrap_or(Kind::Text.into());
+            prepared.taken.push(taken);
         }
         let guessed = known.results(found, prepared.columns.len());
         for (column, guess) in prepared.columns.iter_mut().zip(guessed) {

@@ -34,7 +34,7 @@ impl<'c> Session<'c> {
 
     fn simple_one(&mut self, text: &str) -> Result<(), Fail> {
         let prepared = Rc::new(self.prepare(text, &[])?);
-        if !prepared.kinds.is_empty() {
+        if !prepared.taken.is_empty() {
             let number = tokens(text).iter().find_map(Token::parameter).unwrap_or(1);
             let line = format!("there is no parameter ${number}");
             return Err(Refusal::new(refusal::NO_PARAMETER, line).into());

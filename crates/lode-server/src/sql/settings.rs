@@ -89,6 +89,16 @@ impl Changed {
         find(name).ok().map(|setting| self.of(setting))
     }
 
+    /// Changes a setting that changes nothing here, and returns its value.
+    pub(crate) fn set(&self, name: &str, value: &str) -> Result<String, String> {
+        let setting = find(name).map_err(|refusal| refusal.line)?;
+        if setting.is_reported || !matches!(setting.takes, Takes::Any) {
+            return Err(format!("set_config is not supported for {name}; write SET {name} = …"));
+        }
+        self.lock().insert(setting.name, value.into());
+        Ok(value.into())
+    }
+
     fn of(&self, setting: &Setting) -> String {
         self.lock().get(setting.name).cloned().unwrap_or_else(|| setting.default.into())
     }

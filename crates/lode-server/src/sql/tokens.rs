@@ -79,6 +79,14 @@ pub(crate) fn tokens(text: &str) -> Vec<Token<'_>> {
     tokens_with(text, false)
 }
 
+/// Returns the tokens of a statement in which `[` and `]` are quotes, or signs if it has
+/// `ARRAY[…]`.
+pub(crate) fn tokens_of(text: &str) -> Vec<Token<'_>> {
+    let found = tokens(text);
+    let is_array = |pair: &[Token<'_>]| pair[0].is_word("ARRAY") && pair[1].text.starts_with('[');
+    if found.windows(2).any(is_array) { tokens_of_arrays(text) } else { found }
+}
+
 /// Returns the tokens of a statement in which `[` and `]` are signs, as PostgreSQL has them, and
 /// no quotes.
 pub(crate) fn tokens_of_arrays(text: &str) -> Vec<Token<'_>> {

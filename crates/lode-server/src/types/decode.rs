@@ -4,20 +4,91 @@ use lode::Decimal;
 use rusqlite::types::Value;
 
 use crate::refusal::{BAD_TIME, INVALID_BINARY, INVALID_TEXT, NOT_SUPPORTED, Refusal};
+use crate::types::array::Array;
 use crate::types::encode::Form;
-use crate::types::{Kind, numeric, time};
+use crate::types::{Kind, Taken, numeric, time};
 
-/// Returns the value of a parameter, which is not NULL. `oid` is the type that the client says, or
-/// 0; `kind` the one that the statement means.
-pub(crate) fn value(oid: u32, kind: Kind, form: Form, bytes: &[u8]) -> Result<Value, Refusal> {
+/// Returns the value of a parameter, which is not NULL. An array becomes a text.
+pub(crate) fn value(taken: Taken, form: Form, bytes: &[u8]) -> Result<Value, Refusal> {
     match form {
         Form::Text => {
             let text = str::from_utf8(bytes)
                 .map_err(|_| Refusal::new(crate::refusal::NOT_UTF8, "a parameter is not UTF-8"))?;
-            of_text(kind, text)
+            if taken.is_array { array_of_text(taken.kind, text) } else { of_text(taken.kind, text) }
         }
-        Form::Binary => of_binary(if oid == 0 { kind.oid() } else { oid }, bytes),
+        Form::Binary if taken.is_array => array_of_binary(bytes),
+        Form::Binary => of_binary(taken.oid, bytes),
     }
+}
+
+/// Returns the array that a text like `{1,NULL}` means.
+fn array_of_text(kind: Kind, text: &str) -> Result<Value, Refusal> {
+    let text = text.trim();
+    let inner = text.strip_prefix('{').filter(|inner| inner.ends_with('}'));
+    if inner.is_none_or(|inner| inner.starts_with('{')) {
+        let shown: String = text.chars().take(80).collect();
+        let line = format!("\"{shown}\" is no array of one dimension, such as {{1,2}}");
+        return Err(Refusal::new(INVALID_TEXT, line));
+    }
+    let elements = Array::parse(text).elements.into_iter();
+    array(elements.map(|element| element.map(|text| of_text(kind, &text)).transpose()))
+}
+
+/// Returns an array in binary form: how many dimensions it has, if there is a NULL, and the type of
+/// the elements; for each dimension its length and the number of its first element; the elements,
+/// each after its length, which is −1 for NULL.
+fn array_of_binary(bytes: &[u8]) -> Result<Value, Refusal> {
+    let wrong = || {
+        let line = format!("a parameter of {} bytes is no array of one dimension", bytes.len());
+        Refusal::new(INVALID_BINARY, line)
+    };
+    let mut rest = bytes;
+    let number = |rest: &mut &[u8]| {
+        let (first, after) = rest.split_first_chunk().ok_or_else(wrong)?;
+        *rest = after;
+        Ok::<_, Refusal>(i32::from_be_bytes(*first))
+    };
+    let dimensions = number(&mut rest)?;
+    number(&mut rest)?;
+    let oid = number(&mut rest)? as u32;
+    let count = match dimensions {
+        0 => 0,
+        1 => {
+            let count = number(&mut rest)?;
+            number(&mut rest)?;
+            count
+        }
+        _ => return Err(wrong()),
+    };
+    let mut elements = Vec::new();
+    for _ in 0..count {
+        let size = number(&mut rest)?;
+        let Ok(size) = usize::try_from(size) else {
+            elements.push(Ok(None));
+            continue;
+        };
+        let (element, after) = rest.split_at_checked(size).ok_or_else(wrong)?;
+        rest = after;
+        elements.push(of_binary(oid, element).map(Some));
+    }
+    if rest.is_empty() { array(elements.into_iter()) } else { Err(wrong()) }
+}
+
+/// Returns the array of values, of which NULLs are none, as SQLite has it.
+fn array(values: impl Iterator<Item = Result<Option<Value>, Refusal>>) -> Result<Value, Refusal> {
+    let element = |value| match value {
+        Value::Null => Ok(None),
+        Value::Integer(number) => Ok(Some(number.to_string())),
+        Value::Real(number) => Ok(Some(number.to_string())),
+        Value::Text(text) => Ok(Some(text)),
+        Value::Blob(_) => {
+            let line = "arrays of bytea are not supported as parameters; write IN ($1, $2)";
+            Err(Refusal::new(NOT_SUPPORTED, line))
+        }
+    };
+    let elements = values.map(|value| element(value?.unwrap_or(Value::Null)));
+    let elements = elements.collect::<Result<Vec<_>, _>>()?;
+    Ok(Value::Text(Array::text(elements.iter().map(Option::as_deref))))
 }
 
 /// Returns the value that a text means for a type.
@@ -152,8 +223,48 @@ mod tests {
         assert_eq!(of_text(Kind::Numeric, "1.5e300"), Ok(Value::Real(1.5e300)));
         let refused = of_text(Kind::Int, "1.5").expect_err("no whole number");
         assert_eq!(refused.code, INVALID_TEXT);
-        assert_eq!(value(23, Kind::Int, Form::Binary, &[0, 0, 1, 0]), Ok(Value::Integer(256)));
-        assert!(value(23, Kind::Int, Form::Binary, &[0; 8]).is_err());
-        assert!(value(2950, Kind::Text, Form::Binary, &[0; 16]).is_err());
+        let taken = |oid| Taken::of_oid(oid).expect("a type");
+        let value = |oid, bytes| value(taken(oid), Form::Binary, bytes);
+        assert_eq!(value(23, &[0, 0, 1, 0]), Ok(Value::Integer(256)));
+        assert!(value(23, &[0; 8]).is_err());
+        assert!(value(2950, &[0; 16]).is_err());
+    }
+
+    #[test]
+    fn arrays_become_texts() {
+        let of_text = |kind, text: &str| {
+            value(Taken::array_of(kind), Form::Text, text.as_bytes()).map_err(|why| why.code)
+        };
+        let text = |text: &str| Ok(Value::Text(text.into()));
+        assert_eq!(of_text(Kind::Int, " {1, NULL,-3} "), text("{1,NULL,-3}"));
+        assert_eq!(of_text(Kind::Bool, "{t,f}"), text("{1,0}"));
+        assert_eq!(of_text(Kind::Time, "{\"1970-01-01 00:00:01Z\"}"), text("{1000000}"));
+        assert_eq!(of_text(Kind::Text, "{\"a,b\",\"NULL\"}"), text("{\"a,b\",\"NULL\"}"));
+        assert_eq!(of_text(Kind::Text, "{}"), text("{}"));
+        for wrong in ["", "{", "1", "{1", "{{1}}", "{a}"] {
+            assert_eq!(of_text(Kind::Int, wrong), Err(INVALID_TEXT), "{wrong}");
+        }
+        assert_eq!(of_text(Kind::Bytes, "{a}"), Err(NOT_SUPPORTED));
+
+        let binary = |numbers: &[i32]| {
+            let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_be_bytes()).collect();
+            let taken = Taken::array_of(Kind::Int);
+            value(taken, Form::Binary, &bytes).map_err(|why| why.code)
+        };
+        assert_eq!(binary(&[1, 1, 23, 3, 1, 4, 7, -1, 4, -8]), text("{7,NULL,-8}"));
+        assert_eq!(binary(&[0, 0, 23]), text("{}"));
+        assert_eq!(binary(&[1, 0, 17, 1, 1, 4, 7]), Err(NOT_SUPPORTED));
+        for wrong in [
+            &[][..],
+            &[1, 0, 23, 1, 1],
+            &[1, 0, 23, 1, 1, 4],
+            &[1, 0, 23, 1, 1, 8, 7],
+            &[1, 0, 23, 1, 1, 4, 7, 8],
+            &[1, 0, 23, i32::MAX, 1, 4, 7],
+            &[2, 0, 23, 1, 1, 1, 1, 4, 7],
+            &[-1, 0, 23],
+        ] {
+            assert_eq!(binary(wrong), Err(INVALID_BINARY), "{wrong:?}");
+        }
     }
 }

@@ -1,9 +1,10 @@
 //! Values of SQLite as values of PostgreSQL's types, in text and in binary, and back.
 
+pub(crate) mod array;
 pub(crate) mod decode;
 pub(crate) mod encode;
 mod numeric;
-mod time;
+pub(crate) mod time;
 
 use lode::Type;
 use rusqlite::types::ValueRef;
@@ -49,6 +50,74 @@ const OIDS: [(u32, Kind); 24] = [
     (2206, Kind::Text),
     (2950, Kind::Text),
 ];
+
+/// The types of arrays that parameters may have, by their numbers, with those of the elements.
+pub(crate) const ARRAYS: [(u32, u32); 17] = [
+    (199, 114),
+    (1000, 16),
+    (1001, 17),
+    (1003, 19),
+    (1005, 21),
+    (1007, 23),
+    (1009, 25),
+    (1014, 1042),
+    (1015, 1043),
+    (1016, 20),
+    (1021, 700),
+    (1022, 701),
+    (1028, 26),
+    (1115, 1114),
+    (1182, 1082),
+    (1185, 1184),
+    (1231, 1700),
+];
+
+/// The type of arrays of such numbers.
+const OIDS_ARRAY: u32 = 1028;
+
+/// The type of a parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Taken {
+    /// PostgreSQL's number of the type.
+    pub oid: u32,
+    /// The type of the value, or of the elements.
+    pub kind: Kind,
+    pub is_array: bool,
+}
+
+impl Taken {
+    /// Returns the type of arrays whose elements have a type.
+    pub(crate) fn array_of(kind: Kind) -> Self {
+        let found = ARRAYS.iter().find(|(_, element)| *element == kind.oid());
+        let (oid, _) = found.expect("there are arrays of all types that columns have");
+        Self { oid: *oid, kind, is_array: true }
+    }
+
+    /// Returns the type with the name of the elements' type.
+    pub(crate) fn array_of_name(element: &str) -> Option<Self> {
+        // Clients take it for the only one that they know.
+        let is_oid = element.eq_ignore_ascii_case("oid");
+        if is_oid { Self::of_oid(OIDS_ARRAY) } else { Kind::of_name(element).map(Self::array_of) }
+    }
+
+    /// Returns the type with one of PostgreSQL's numbers.
+    pub(crate) fn of_oid(oid: u32) -> Option<Self> {
+        let element = ARRAYS.iter().find(|(array, _)| *array == oid).map(|(_, element)| *element);
+        let kind = Kind::of_oid(element.unwrap_or(oid))?;
+        Some(Self { oid, kind, is_array: element.is_some() })
+    }
+
+    /// Returns the type of what SQLite has for a value.
+    pub(crate) fn kind_here(self) -> Kind {
+        if self.is_array { Kind::Text } else { self.kind }
+    }
+}
+
+impl From<Kind> for Taken {
+    fn from(kind: Kind) -> Self {
+        Self { oid: kind.oid(), kind, is_array: false }
+    }
+}
 
 impl Kind {
     /// Returns the type of a column of a table.

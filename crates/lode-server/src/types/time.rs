@@ -1,5 +1,7 @@
 //! Moments: microseconds since 1970 in SQLite, since 2000 in PostgreSQL's binary form.
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 /// Microseconds from 1970 to 2000.
 pub(crate) const EPOCH_US: i64 = 946_684_800_000_000;
 /// Microseconds of a day.
@@ -9,6 +11,12 @@ const SECOND_US: i64 = 1_000_000;
 const ERA_DAYS: i64 = 146_097;
 /// The days from the first of March in year 0 to 1970.
 const BEFORE_1970_DAYS: i64 = 719_468;
+
+/// Returns the microseconds since 1970 of now.
+pub(crate) fn now_us() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
+}
 
 /// Returns a moment as text, in UTC.
 pub(crate) fn text(since_1970_us: i64) -> String {

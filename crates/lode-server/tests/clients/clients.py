@@ -94,13 +94,18 @@ def with_psycopg(host):
             except psycopg.errors.FeatureNotSupported:
                 db.rollback()
         equal(db.execute("SELECT count(*) AS n FROM reading").fetchone(), {"n": 201})
+        for query, array in [("id = ANY(%s)", [1, 10, 7]), ("id = ANY(%b)", [1, 10]),
+                             ("note = ANY(%s)", [ROW[3], "10"]), ("price = ANY(%s) OR id = 10", [ROW[6]]),
+                             ("at = ANY(%s) OR id = 10", [MOMENT])]:
+            rows = db.execute(f"SELECT id FROM reading WHERE {query} ORDER BY id", (array,)).fetchall()
+            equal([row["id"] for row in rows], [1, 10])
         for _ in range(20):
             # Often enough for psycopg to prepare the statement.
             equal(db.execute("SELECT note FROM reading WHERE id = %s", (10,)).fetchone(), {"note": "10"})
 
 
 async def with_asyncpg(host):
-    db = await asyncpg.connect(host=str(host), user="ada", database="any")
+    db = await asyncpg.connect(host=str(host), user="ada", database="any", timeout=60, command_timeout=60)
     try:
         row = await db.fetchrow("SELECT * FROM reading WHERE id = $1", 1)
         equal(tuple(row.values()), ROW)
@@ -130,6 +135,17 @@ async def with_asyncpg(host):
             raise AssertionError("a key twice")
         except asyncpg.UniqueViolationError:
             pass
+        try:
+            await db.fetch("SELECT * FROM nowhere WHERE id = $1", 1)
+            raise AssertionError("no table")
+        except asyncpg.UndefinedTableError:
+            pass
+        for query, array in [("id = ANY($1)", [1, 10, 7]), ("id = ANY($1::int[])", [1, 10]),
+                             ("note = ANY($1)", [ROW[3], "10"]),
+                             ("price = ANY($1) OR id = 10", [decimal.Decimal("-0.50")]),
+                             ("at = ANY($1) OR id = 10", [MOMENT + datetime.timedelta(seconds=1)])]:
+            rows = await db.fetch(f"SELECT id FROM reading WHERE {query} ORDER BY id", array)
+            equal([row["id"] for row in rows], [1, 10])
     finally:
         await db.close()
     async with asyncpg.create_pool(host=str(host), user="ada", database="any", min_size=1, max_size=1) as pool:

@@ -327,6 +327,19 @@ async fn values_are_no_longer_than_messages_can_be() {
 }
 
 #[tokio::test]
+async fn an_error_is_sent_before_the_client_ends_its_messages() {
+    let bench = Bench::new();
+    let mut stream = known(&bench);
+    // As asyncpg does, which waits for the answer before it sends Sync.
+    stream.write_all(&message(b'P', b"\0SELECT * FROM nowhere\0\0\0")).expect("it is sent");
+    let error = read_until(&mut stream, b'E').expect("an error");
+    let is_said = error.windows(5).any(|code| code == b"42P01");
+    assert!(is_said, "{}", String::from_utf8_lossy(&error));
+    stream.write_all(&message(b'S', b"")).expect("it is sent");
+    read_until(&mut stream, b'Z').expect("the next query can come");
+}
+
+#[tokio::test]
 async fn a_query_that_is_not_utf8_has_an_answer_after_a_failed_message() {
     let bench = Bench::new();
     let mut stream = known(&bench);

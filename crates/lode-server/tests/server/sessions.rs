@@ -111,6 +111,64 @@ async fn the_moment_of_a_statement_is_stored_and_compared() {
         assert!(is_within(row.get(0), std::time::Duration::ZERO), "{row:?}");
         assert!(is_within(row.get(1), day), "{row:?}");
     }
+    // One moment for all rows of a statement, and of a transaction.
+    let is_one = "SELECT count(DISTINCT now()) FROM generate_series(1, 1000000)";
+    assert_eq!(client.query_one(is_one, &[]).await.expect("a row").get::<_, i64>(0), 1);
+    client.batch_execute("BEGIN").await.expect("it starts");
+    let moments = "SELECT now(), clock_timestamp()";
+    let moments = async || {
+        let row = client.query_one(moments, &[]).await.expect("a row");
+        [0, 1].map(|at| row.get::<_, std::time::SystemTime>(at))
+    };
+    let [first, second] = [moments().await, moments().await];
+    assert_eq!(first[0], second[0]);
+    assert_ne!(first[1], second[1]);
+    client.batch_execute("COMMIT").await.expect("it ends");
+    assert_ne!(moments().await[0], first[0]);
+}
+
+#[tokio::test]
+async fn arrays_are_parameters_beside_any_and_all() {
+    let bench = Bench::new();
+    let client = bench.client().await;
+    client.batch_execute(TABLE).await.expect("a table");
+    client.batch_execute("ALTER TABLE reading ADD COLUMN price DECIMAL(20, 2)").await.expect("it");
+    let insert = "INSERT INTO reading (id, at, celsius, note, ok, price) VALUES
+                  (1, '1970-01-01 00:00:01Z', 1.5, '7', 't', 1.5),
+                  (2, '1970-01-02', -2.25, 'a, \"b\"', 'f', '123456789012345678.25'),
+                  (3, NULL, NULL, '', NULL, NULL)";
+    client.batch_execute(insert).await.expect("rows");
+    let ids = async |query: &str, array: &(dyn tokio_postgres::types::ToSql + Sync)| {
+        let query = format!("SELECT id FROM reading WHERE {query} ORDER BY id");
+        let rows = client.query(&query, &[array]).await.expect(&query);
+        rows.iter().map(|row| row.get::<_, i64>(0)).collect::<Vec<_>>()
+    };
+    assert_eq!(ids("id = ANY($1)", &vec![3_i64, 1, 7]).await, [1, 3]);
+    assert_eq!(ids("id = ANY ($1::int4[])", &vec![Some(2_i64), None]).await, [2]);
+    assert_eq!(ids("id <> ALL ($1)", &vec![3_i64, 1]).await, [2]);
+    assert_eq!(ids("id <> ALL ($1)", &Vec::<i64>::new()).await, [1, 2, 3]);
+    assert_eq!(ids("id = SOME ($1)", &None::<Vec<i64>>).await, [0_i64; 0]);
+    assert_eq!(ids("note = ANY($1)", &vec!["7", "a, \"b\"", ""]).await, [1, 2, 3]);
+    assert_eq!(ids("celsius = ANY($1)", &vec![-2.25_f64, 1.5]).await, [1, 2]);
+    assert_eq!(ids("ok = ANY($1)", &vec![true]).await, [1]);
+    let day = std::time::UNIX_EPOCH + std::time::Duration::from_secs(86_400);
+    assert_eq!(ids("at = ANY($1)", &vec![day]).await, [2]);
+    for (query, found) in [
+        ("id = ANY('{1,3}')", "1,3"),
+        ("id = ANY(ARRAY[3, 2])", "2,3"),
+        ("price = ANY('{1.50,123456789012345678.250}')", "1,2"),
+        ("at = ANY(ARRAY['1970-01-02', '1970-01-03'])", "2"),
+        ("ok <> ALL (ARRAY['t'])", "2"),
+    ] {
+        let query = format!("SELECT group_concat(id) FROM reading WHERE {query}");
+        let row = client.query_one(&query, &[]).await.expect(&query);
+        assert_eq!(row.get::<_, &str>(0), found, "{query}");
+    }
+    let bytes = "SELECT 1 FROM reading WHERE raw = ANY($1)";
+    let error = client.query(bytes, &[&vec![vec![7_u8]]]).await.expect_err("bytes");
+    assert_eq!(code(&error), "0A000", "{error:?}");
+    let order = "SELECT 1 FROM reading WHERE id < ANY($1)";
+    assert_eq!(code(&client.prepare(order).await.expect_err("no equality")), "42883");
 }
 
 #[tokio::test]

@@ -12,7 +12,7 @@ use std::collections::hash_map::Entry;
 
 use crate::sql::infer::results::items;
 use crate::sql::tokens::{Form, Token, closing, opening};
-use crate::types::Kind;
+use crate::types::{Kind, Taken};
 pub(crate) use literals::is_literal;
 
 /// The columns of a table, in their order.
@@ -26,7 +26,7 @@ pub(crate) struct Known {
     /// The tables, by other names that the statement gives them, both in lower case.
     aliases: HashMap<String, String>,
     /// The types of parameters by their numbers.
-    pub parameters: HashMap<usize, Kind>,
+    pub parameters: HashMap<usize, Taken>,
     /// The types of results that have names, and may be results of a query around theirs.
     named: HashMap<String, Kind>,
     /// The types that texts may mean, by where the texts start.
@@ -36,6 +36,9 @@ pub(crate) struct Known {
 /// Words that precede a number of rows.
 const COUNTS: [&str; 2] = ["LIMIT", "OFFSET"];
 const COMPARISONS: [&str; 6] = ["LIKE", "GLOB", "IS", "IN", "BETWEEN", "REGEXP"];
+/// Words between an operator and an array.
+const QUANTIFIERS: [&str; 3] = ["ANY", "SOME", "ALL"];
+
 impl Known {
     /// Looks up the tables that a statement names. `find` gets names in lower case.
     pub(crate) fn of(tokens: &[Token<'_>], find: &dyn Fn(&str) -> Option<Columns>) -> Self {
@@ -85,7 +88,7 @@ impl Known {
     /// Notes the type of a parameter or of a text.
     fn note(&mut self, token: &Token<'_>, kind: Kind) {
         if let Some(number) = token.parameter() {
-            self.parameters.entry(number).or_insert(kind);
+            self.parameters.entry(number).or_insert(kind.into());
         } else if is_literal(token) {
             self.literals.entry(token.start).or_insert(kind);
         }
@@ -126,15 +129,27 @@ impl Known {
         }
     }
 
-    /// Finds those in `column IN (…)`.
+    /// Finds those in `column IN (…)`, `column = ANY (…)` and the like. A parameter is an array
+    /// there, if it is all that is in the brackets of the latter.
     fn find_listed(&mut self, tokens: &[Token<'_>]) {
         for at in 1..tokens.len() {
-            let is_list = tokens[at].is_sign("(") && tokens[at - 1].is_word("IN");
-            let Some(kind) = is_list.then(|| self.left_of(&tokens[..at])).flatten() else {
+            let is_quantified = QUANTIFIERS.iter().any(|word| tokens[at - 1].is_word(word));
+            if !tokens[at].is_sign("(") || !is_quantified && !tokens[at - 1].is_word("IN") {
                 continue;
-            };
-            let inner = tokens.get(at + 1..closing(tokens, at)).unwrap_or_default();
-            inner.iter().for_each(|token| self.note(token, kind));
+            }
+            let kind = self.left_of(&tokens[..at - usize::from(is_quantified)]);
+            match tokens.get(at + 1..closing(tokens, at)).unwrap_or_default() {
+                // The query may compare other columns.
+                [first, ..] if ["SELECT", "WITH"].iter().any(|word| first.is_word(word)) => {}
+                [only] if is_quantified && only.parameter().is_some() => {
+                    let taken = Taken::array_of(kind.unwrap_or(Kind::Text));
+                    self.parameters.entry(only.parameter().unwrap_or(0)).or_insert(taken);
+                }
+                inner => {
+                    let Some(kind) = kind else { continue };
+                    inner.iter().for_each(|token| self.note(token, kind));
+                }
+            }
         }
     }
 
@@ -275,8 +290,17 @@ mod tests {
             known.find_parameters(&tokens);
             let found: Vec<_> =
                 (1..=expected.len()).map(|at| known.parameters.get(&at).copied()).collect();
-            assert_eq!(found, expected.into_iter().map(Some).collect::<Vec<_>>(), "{source}");
+            let expected: Vec<_> = expected.into_iter().map(|kind| Some(kind.into())).collect();
+            assert_eq!(found, expected, "{source}");
         }
+        let source = "SELECT 1 FROM t WHERE at = ANY ($1) OR x <> ALL($2) OR 1 + id = SOME ($3)
+                      OR id IN (SELECT id FROM t WHERE name = $4) OR id = ANY (ARRAY[$5, 7])";
+        let tokens = crate::sql::tokens::tokens_of_arrays(source);
+        let mut known = Known::of(&tokens, &columns);
+        known.find_parameters(&tokens);
+        let found: Vec<_> = (1..=5).map(|at| known.parameters[&at]).collect();
+        let arrays = [Time, Float, Int].map(Taken::array_of);
+        assert_eq!(found, [&arrays[..], &[Text.into(), Int.into()]].concat());
     }
 
     #[test]
@@ -322,6 +346,7 @@ mod tests {
                 vec![Text, Int],
             ),
             ("SELECT CURRENT_TIMESTAMP, clock_timestamp(), current_date AS d", vec![Time; 3]),
+            ("SELECT $1::int8[], '{}'::text[]", vec![Text; 2]),
         ] {
             let tokens = tokens(source);
             let mut known = Known::of(&[&tokens[..], &super::tests::table()].concat(), &columns);

@@ -63,7 +63,7 @@ const FLOATS: [&str; 13] = [
     "cume_dist",
     "pi",
 ];
-const TEXTS: [&str; 20] = [
+const TEXTS: [&str; 22] = [
     "upper",
     "lower",
     "trim",
@@ -84,9 +84,11 @@ const TEXTS: [&str; 20] = [
     "datetime",
     "strftime",
     "version",
+    "current_setting",
+    "set_config",
 ];
 /// Functions whose result is a moment, and words for one.
-const TIMES: [&str; 4] = ["now", "transaction_timestamp", "statement_timestamp", "clock_timestamp"];
+const TIMES: [&str; 3] = ["now", "transaction_timestamp", "clock_timestamp"];
 const MOMENTS: [&str; 3] = ["current_timestamp", "localtimestamp", "current_date"];
 const DECIMALS: [&str; 4] = ["decimal_add", "decimal_sub", "decimal_mul", "decimal_sum"];
 
@@ -145,6 +147,14 @@ impl Known {
             return None;
         }
         let depth = depth + 1;
+        let is_array = match item {
+            [.., open, close] if open.is_sign("[") && close.is_sign("]") => true,
+            [.., last] => last.text == "[]",
+            [] => false,
+        };
+        if is_array {
+            return Some(Kind::Text);
+        }
         let item = without_name(item);
         match item {
             [only] => return self.single(only),
@@ -186,7 +196,9 @@ impl Known {
             Form::Number => Some(Kind::Int),
             Form::Text if token.text.starts_with(['x', 'X']) => Some(Kind::Bytes),
             Form::Text => Some(Kind::Text),
-            Form::Parameter => self.parameters.get(&token.parameter()?).copied(),
+            Form::Parameter => {
+                self.parameters.get(&token.parameter()?).map(|taken| taken.kind_here())
+            }
             _ if token.is_word("true") || token.is_word("false") => Some(Kind::Bool),
             _ if MOMENTS.iter().any(|word| token.is_word(word)) => Some(Kind::Time),
             Form::Word | Form::Quoted => self.column(&token.content()),

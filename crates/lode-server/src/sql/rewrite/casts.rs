@@ -2,10 +2,10 @@
 
 use rusqlite::types::Value;
 
-use crate::refusal::{NO_SETTING, NOT_SUPPORTED, Refusal};
+use crate::refusal::{NO_SETTING, Refusal};
 use crate::sql::rewrite::{Placed, Rewritten};
 use crate::sql::tokens::{Form, Token};
-use crate::types::{Kind, decode};
+use crate::types::{Kind, Taken, decode};
 
 /// Returns the name of the type after `::`, and how many tokens both are.
 pub(super) fn type_after(rest: &[Token<'_>]) -> (String, usize) {
@@ -52,11 +52,12 @@ pub(super) fn cast(
     name: &str,
 ) -> Result<(), Refusal> {
     let Some(last) = placed.last() else { return Ok(()) };
-    if name.ends_with(ARRAY) {
-        // Arrays are texts, and only the catalogue has them.
-        if last.token.parameter().is_some() {
-            let line = "arrays are not supported as parameters; write IN ($1, $2)";
-            return Err(Refusal::new(NOT_SUPPORTED, line));
+    if let Some(element) = name.strip_suffix(ARRAY) {
+        // Arrays are texts.
+        if let Some(number) = last.token.parameter()
+            && let Some(taken) = Taken::array_of_name(element)
+        {
+            result.casts.entry(number).or_insert(taken);
         }
         return Ok(());
     }
@@ -65,7 +66,7 @@ pub(super) fn cast(
         && !FOUND.iter().any(|known| name.eq_ignore_ascii_case(known))
     {
         if let Some(kind) = kind {
-            result.casts.entry(number).or_insert(kind);
+            result.casts.entry(number).or_insert(kind.into());
         }
         return Ok(());
     }

@@ -11,28 +11,27 @@ pub(crate) use crate::sql::rewrite::casts::sql_of;
 use crate::sql::rewrite::casts::{cast, is_keyword, type_after, wrap};
 use crate::sql::rewrite::notation::Edits;
 use crate::sql::tokens::{Form, Token, closing};
-use crate::types::Kind;
+use crate::types::Taken;
 
 /// A statement for SQLite.
 #[derive(Debug, Default)]
 pub(crate) struct Rewritten {
     pub text: String,
     /// The types that parameters are cast to.
-    pub casts: HashMap<usize, Kind>,
+    pub casts: HashMap<usize, Taken>,
 }
 
 /// The most casts of a statement: each moves what comes after it.
 const MOST_CASTS: usize = 5_000;
 
 /// Words that are functions without brackets in PostgreSQL, and not in SQLite.
-const CALLS: [&str; 5] =
-    ["current_user", "session_user", "current_schema", "current_catalog", "current_role"];
-
-/// Words for a moment, and what it is in microseconds since 1970.
-const MOMENTS: [(&str, &str); 3] = [
-    ("current_timestamp", "now()"),
-    ("localtimestamp", "now()"),
-    ("current_date", "(now() / 86400000000 * 86400000000)"),
+const CALLS: [&str; 6] = [
+    "current_user",
+    "session_user",
+    "current_schema",
+    "current_catalog",
+    "current_role",
+    "localtimestamp",
 ];
 
 /// A token of the result: where it starts there.
@@ -215,8 +214,7 @@ fn replace(out: &mut String, rest: &[Token<'_>], last: Option<Token<'_>>) -> usi
     }
     let follows = last.is_some_and(|last| last.is_sign(".") || last.is_word("AS"));
     let is_alone = !follows && !has(1, "(") && !has(1, ".");
-    let moment = MOMENTS.iter().find(|(word, _)| is_alone && is(0, word));
-    *out += moment.map_or(token.text, |(_, text)| text);
+    *out += token.text;
     if is_alone && CALLS.iter().any(|call| is(0, call)) {
         *out += "()";
     }
@@ -249,6 +247,7 @@ mod tests {
     use super::*;
     use crate::refusal::NO_SETTING;
     use crate::sql::tokens::tokens;
+    use crate::types::Kind;
 
     #[test]
     fn notations_become_those_of_sqlite() {
@@ -277,9 +276,13 @@ mod tests {
             ("SELECT E'a\\n''b', ARRAY(SELECT 1), f(2)", "SELECT 'a\n''b', NULL, f(2)"),
             ("SELECT current_user, t.current_user", "SELECT current_user(), t.current_user"),
             (
-                "SELECT CURRENT_TIMESTAMP, t.localtimestamp, 1 AS current_date WHERE current_date",
-                "SELECT now(), t.localtimestamp, 1 AS current_date \
-                 WHERE (now() / 86400000000 * 86400000000)",
+                "SELECT CURRENT_TIMESTAMP, localtimestamp",
+                "SELECT CURRENT_TIMESTAMP, localtimestamp()",
+            ),
+            (
+                "x = ANY($1::int8[]) AND y <> ALL ($2)",
+                "x   IN (SELECT +value FROM json_each(array_json(?1))) AND y   NOT IN  \
+                 (SELECT +value FROM json_each(array_json(?2)))",
             ),
             ("SELECT 'x::int $1' -- $2::int", "SELECT 'x::int $1' -- $2::int"),
         ] {
@@ -288,7 +291,7 @@ mod tests {
         }
         let source = "SELECT $2::bytea";
         let casts = rewrite(source, &tokens(source), &[]).expect("it is rewritten").casts;
-        assert_eq!(casts, HashMap::from([(2, Kind::Bytes)]));
+        assert_eq!(casts, HashMap::from([(2, Kind::Bytes.into())]));
         let source = "SELECT 1::zebra";
         assert_eq!(rewrite(source, &tokens(source), &[]).expect_err("no type").code, NO_SETTING);
         for odd in ["::", "::int", "SELECT ::", "COLLATE", "OPERATOR(pg_catalog.", "x::", "x::int("]

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use crate::refusal::{NOT_SUPPORTED, Refusal, TOO_LARGE};
+use crate::refusal::{Refusal, TOO_LARGE};
 use crate::sql::quoted;
 use crate::sql::tokens::Token;
 
@@ -66,7 +66,7 @@ impl Edits {
                 "trim" => edits.trim(&call),
                 "substring" => edits.substring(&call),
                 "position" => edits.within(&call, "IN", ","),
-                "any" | "some" | "all" => edits.quantified(&call)?,
+                "any" | "some" | "all" => edits.quantified(&call),
                 "_pg_expandarray" => {
                     expanded += 1;
                     if expanded > MOST_EXPANDED {
@@ -123,7 +123,7 @@ impl Edits {
     }
 
     /// `x = ANY (…)` and `x <> ALL (…)`
-    fn quantified(&mut self, call: &Call<'_, '_>) -> Result<(), Refusal> {
+    fn quantified(&mut self, call: &Call<'_, '_>) {
         let Call { tokens, at, close, .. } = *call;
         let sign = |before: usize, sign: &str| {
             at.checked_sub(before).is_some_and(|at| tokens[at].is_sign(sign))
@@ -134,12 +134,8 @@ impl Edits {
         let operator = match (is_all, is_equal, is_not) {
             (false, true, _) => "IN",
             (true, _, true) => "NOT IN",
-            _ => return Ok(()),
+            _ => return,
         };
-        if tokens.get(at + 2).is_some_and(|first| first.parameter().is_some()) {
-            let line = "arrays are not supported as parameters; write IN ($1, $2)";
-            return Err(Refusal::new(NOT_SUPPORTED, line));
-        }
         let signs = if is_not { 2 } else { 1 };
         self.leave_out(at - signs..at);
         self.replace(at, format!(" {operator} "));
@@ -149,10 +145,9 @@ impl Edits {
             self.leave_out(at + 1..at + 3);
             self.replace(close, "");
         } else if !is(at + 2, "SELECT") {
-            self.replace(at + 1, "(SELECT value FROM json_each(array_json(");
+            self.replace(at + 1, "(SELECT +value FROM json_each(array_json(");
             self.replace(close, ")))");
         }
-        Ok(())
     }
 
     /// `_pg_expandarray(x)` in a list of results: a row for each element, with its place.

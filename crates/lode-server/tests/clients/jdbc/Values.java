@@ -151,11 +151,14 @@ final class Values {
                 new BigDecimal("1.50"), false, MOMENT), List.of("42 a 1.5 f 2026-01-02 03:04:05.600001+00"));
             Check.equal(Clients.query(db, "SELECT id FROM jdbc WHERE id = ? AND i16 = ? AND f32 > ? AND note LIKE ?",
                 1, 32767, 1, "%☃"), List.of("1"));
+            Check.equal(Clients.query(db, "SELECT id FROM jdbc WHERE id = ANY (?) AND note <> ALL (?)",
+                db.createArrayOf("int8", new Long[] {1L, 9L}), db.createArrayOf("text", new String[] {"é,"})),
+                List.of("1"));
         }
         Check.equal(Clients.query(db, "SELECT count(*) FROM jdbc WHERE id IN (?, ?, ?) LIMIT ?", 1, 2, 3, 10),
             List.of("1"));
-        Check.refused("0A000", () -> Clients.query(db, "SELECT id FROM jdbc WHERE id = ANY (?)",
-            (Object) db.createArrayOf("int8", new Long[] {1L})));
+        Check.refused("0A000", () -> Clients.query(db, "SELECT id FROM jdbc WHERE raw = ANY (?)",
+            (Object) db.createArrayOf("bytea", new byte[][] {{1}})));
     }
 
     static void generated(Connection db) throws Exception {

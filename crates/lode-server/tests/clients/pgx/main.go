@@ -200,6 +200,9 @@ func values(db *pgx.Conn) {
 		equal(one[string](db, "SELECT price::text FROM pgx WHERE id = $1", 1), "0.01")
 	}
 	equal(one[int64](db, "SELECT count(*) FROM pgx WHERE id IN ($1, $2) LIMIT $3", 1, 2, 5), int64(2))
+	equal(one[int64](db, "SELECT count(*) FROM pgx WHERE id = ANY($1)", []int64{2, 1, 7}), int64(2))
+	equal(one[int64](db, "SELECT count(*) FROM pgx WHERE id = ANY($1::int4[])", []int32{2}), int64(1))
+	equal(one[int64](db, "SELECT count(*) FROM pgx WHERE price = ANY($1)", []pgtype.Numeric{numeric("0.01")}), int64(1))
 	equal(execute(db, "DELETE FROM pgx"), "DELETE 2")
 }
 
@@ -264,9 +267,9 @@ func states(db *pgx.Conn) {
 			fail("%s: %v", statement, err)
 		}
 	}
-	_, err := db.Exec(ctx, "DELETE FROM pgx WHERE id = ANY($1)", []int64{1})
+	_, err := db.Exec(ctx, "DELETE FROM pgx WHERE raw = ANY($1)", [][]byte{{1}})
 	refused("0A000", err)
-	equal(execute(db, "DELETE FROM pgx"), "DELETE 1")
+	equal(execute(db, "DELETE FROM pgx WHERE id = ANY($1)", []int64{1}), "DELETE 1")
 }
 
 // again carries a transaction out until no other one is quicker.
