@@ -140,8 +140,8 @@ pub(super) fn add_functions(
     connection.create_scalar_function("regexp", 2, FLAGS, move |context| matches(context, &is_off))
 }
 
-/// Adds functions for the time, in microseconds since 1970. SQLite calls those with the names of its
-/// words for it.
+/// Adds functions for the time, in microseconds since 1970. SQLite calls those that have the names
+/// of its words.
 fn add_moments(connection: &Connection, start: &Start) -> Result<()> {
     for name in ["now", "current_timestamp", "localtimestamp", "transaction_timestamp"] {
         let start = start.clone();
