@@ -4,7 +4,7 @@ use rusqlite::functions::{Aggregate, Context, FunctionFlags};
 use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, Error, Result};
 
-use crate::types::array::{Array, is_number};
+use crate::types::array::Array;
 
 const FLAGS: FunctionFlags = FunctionFlags::SQLITE_UTF8;
 
@@ -18,14 +18,14 @@ fn argument(context: &Context<'_>) -> Option<Array> {
 }
 
 /// Returns a value of SQLite as an element.
-fn element(value: ValueRef<'_>) -> Option<String> {
+fn element(value: ValueRef<'_>) -> Value {
     match value {
-        ValueRef::Null => None,
-        ValueRef::Integer(number) => Some(number.to_string()),
-        ValueRef::Real(number) => Some(number.to_string()),
         ValueRef::Text(text) | ValueRef::Blob(text) => {
-            Some(String::from_utf8_lossy(text).into_owned())
+            Value::Text(String::from_utf8_lossy(text).into_owned())
         }
+        ValueRef::Integer(number) => Value::Integer(number),
+        ValueRef::Real(number) => Value::Real(number),
+        ValueRef::Null => Value::Null,
     }
 }
 
@@ -38,7 +38,7 @@ struct Gathering;
 /// The elements so far, and their bytes.
 #[derive(Default)]
 struct Gathered {
-    elements: Vec<Option<String>>,
+    elements: Vec<Value>,
     bytes: usize,
 }
 
@@ -49,7 +49,8 @@ impl Aggregate<Gathered, Option<String>> for Gathering {
 
     fn step(&self, context: &mut Context<'_>, found: &mut Gathered) -> Result<()> {
         let element = element(context.get_raw(0));
-        found.bytes += size_of::<Option<String>>() + element.as_ref().map_or(0, String::len);
+        let text = if let Value::Text(text) = &element { text.len() } else { 0 };
+        found.bytes += size_of::<Value>() + text;
         if found.bytes > MOST_BYTES {
             let line = format!("array_agg makes arrays of at most {MOST_BYTES} bytes");
             return Err(Error::UserFunctionError(line.into()));
@@ -59,7 +60,7 @@ impl Aggregate<Gathered, Option<String>> for Gathering {
     }
 
     fn finalize(&self, _: &mut Context<'_>, found: Option<Gathered>) -> Result<Option<String>> {
-        Ok(found.map(|found| Array::text(found.elements.iter().map(Option::as_deref))))
+        Ok(found.map(|found| Array::text(&found.elements)))
     }
 }
 
@@ -67,20 +68,13 @@ impl Aggregate<Gathered, Option<String>> for Gathering {
 pub(super) fn add_arrays(connection: &Connection) -> Result<()> {
     connection.create_scalar_function("array", -1, FLAGS, |context| {
         let elements: Vec<_> = (0..context.len()).map(|at| element(context.get_raw(at))).collect();
-        Ok(Array::text(elements.iter().map(Option::as_deref)))
+        Ok(Array::text(&elements))
     })?;
     connection.create_scalar_function("array_at", 2, FLAGS, |context| {
         let Some(array) = argument(context) else { return Ok(Value::Null) };
         let place = context.get::<Option<i64>>(1)?.and_then(|at| at.checked_sub(array.first));
         let at = place.and_then(|place| usize::try_from(place).ok());
-        let found = at.and_then(|at| array.elements.get(at)).cloned().flatten();
-        Ok(found.map_or(Value::Null, |text| {
-            if is_number(&text) {
-                text.parse().map_or(Value::Null, Value::Integer)
-            } else {
-                Value::Text(text)
-            }
-        }))
+        Ok(at.and_then(|at| array.elements.get(at)).cloned().unwrap_or(Value::Null))
     })?;
     connection.create_scalar_function("array_json", 1, FLAGS, |context| {
         Ok(argument(context).map(|array| array.json()))

@@ -3,9 +3,12 @@
 
 use std::fmt::Write;
 
+use rusqlite::types::Value;
+
 /// An array.
 pub(crate) struct Array {
-    pub elements: Vec<Option<String>>,
+    /// Texts, and whole numbers where they are not in quotes.
+    pub elements: Vec<Value>,
     /// The number of the first element.
     pub first: i64,
 }
@@ -16,7 +19,7 @@ impl Array {
         let inner = text.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
         let Some(inner) = inner else {
             let words = text.split_ascii_whitespace();
-            return Self { elements: words.map(|word| Some(word.into())).collect(), first: 0 };
+            return Self { elements: words.map(number_or_text).collect(), first: 0 };
         };
         let mut elements = Vec::new();
         let mut element = String::new();
@@ -46,31 +49,23 @@ impl Array {
     }
 
     /// Returns the array of the elements as text.
-    pub(crate) fn text<'e>(elements: impl Iterator<Item = Option<&'e str>>) -> String {
-        let mut text = String::from("{");
-        for (at, element) in elements.enumerate() {
-            if at > 0 {
-                text.push(',');
+    pub(crate) fn text(elements: &[Value]) -> String {
+        let is_special = |letter: char| "{},\"\\".contains(letter) || letter.is_whitespace();
+        let needs_quotes = |text: &str| {
+            let is_null = text.eq_ignore_ascii_case("NULL");
+            text.is_empty() || is_null || is_number(text) || text.contains(is_special)
+        };
+        let texts = elements.iter().map(|element| match element {
+            Value::Null => "NULL".into(),
+            Value::Integer(number) => number.to_string(),
+            Value::Real(number) => number.to_string(),
+            Value::Text(text) if needs_quotes(text) => {
+                format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
             }
-            let is_special = |letter: char| "{},\"\\".contains(letter) || letter.is_whitespace();
-            match element {
-                None => text += "NULL",
-                Some(plain)
-                    if !plain.is_empty()
-                        && !plain.contains(is_special)
-                        && !plain.eq_ignore_ascii_case("NULL") =>
-                {
-                    text += plain;
-                }
-                Some(other) => {
-                    let other = other.replace('\\', "\\\\").replace('"', "\\\"");
-                    // A text takes all.
-                    let _ = write!(text, "\"{other}\"");
-                }
-            }
-        }
-        text.push('}');
-        text
+            Value::Text(text) => text.clone(),
+            Value::Blob(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+        });
+        format!("{{{}}}", texts.collect::<Vec<_>>().join(","))
     }
 
     /// Returns the array as JSON takes it.
@@ -80,10 +75,10 @@ impl Array {
             if at > 0 {
                 text.push(',');
             }
-            match element.as_deref() {
-                None => text += "null",
-                Some(number) if is_number(number) => text += number,
-                Some(other) => put_json(&mut text, other),
+            match element {
+                Value::Integer(number) => text += &number.to_string(),
+                Value::Text(other) => put_json(&mut text, other),
+                _ => text += "null",
             }
         }
         text.push(']');
@@ -92,16 +87,22 @@ impl Array {
 }
 
 /// Returns the element that was read, and starts another one. White space around it is left out.
-fn finished(element: &mut String, was_quoted: bool) -> Option<String> {
-    let mut element = std::mem::take(element);
-    if !was_quoted {
-        element.truncate(element.trim_end().len());
+fn finished(element: &mut String, was_quoted: bool) -> Value {
+    let element = std::mem::take(element);
+    match element.trim_end() {
+        _ if was_quoted => Value::Text(element),
+        null if null.eq_ignore_ascii_case("NULL") => Value::Null,
+        other => number_or_text(other),
     }
-    (was_quoted || !element.eq_ignore_ascii_case("NULL")).then_some(element)
+}
+
+fn number_or_text(text: &str) -> Value {
+    let number = text.parse().ok().filter(|_| is_number(text));
+    number.map_or_else(|| Value::Text(text.into()), Value::Integer)
 }
 
 /// Returns true for a whole number as it is written.
-pub(crate) fn is_number(text: &str) -> bool {
+fn is_number(text: &str) -> bool {
     text.parse::<i64>().is_ok_and(|number| number.to_string() == text)
 }
 
@@ -126,14 +127,15 @@ mod tests {
 
     #[test]
     fn arrays_are_read_as_they_are_written() {
-        let elements = [Some("1"), None, Some("NULL"), Some(""), Some("a\"b, \\c"), Some("é")];
-        let text = Array::text(elements.into_iter());
-        assert_eq!(text, "{1,NULL,\"NULL\",\"\",\"a\\\"b, \\\\c\",é}");
+        let texts = ["NULL", "", "7", "a\"b, \\c", "é"].map(|text| Value::Text(text.into()));
+        let elements = [&[Value::Integer(1), Value::Null][..], &texts].concat();
+        let text = Array::text(&elements);
+        assert_eq!(text, "{1,NULL,\"NULL\",\"\",\"7\",\"a\\\"b, \\\\c\",é}");
         let array = Array::parse(&text);
-        assert_eq!(array.elements.iter().map(Option::as_deref).collect::<Vec<_>>(), elements);
-        assert_eq!(array.json(), "[1,null,\"NULL\",\"\",\"a\\\"b, \\\\c\",\"é\"]");
-        let spaced = Array::parse("{ 1 , \" a \" ,b c, null }").elements;
-        assert_eq!(spaced, [Some("1".into()), Some(" a ".into()), Some("b c".into()), None]);
+        assert_eq!(array.elements, elements);
+        assert_eq!(array.json(), "[1,null,\"NULL\",\"\",\"7\",\"a\\\"b, \\\\c\",\"é\"]");
+        let spaced = Array::parse("{ 1 , \" a \" ,b c, null }");
+        assert_eq!(spaced.json(), "[1,\" a \",\"b c\",null]");
         let vector = Array::parse("1 02");
         assert_eq!((vector.json(), vector.first), ("[1,\"02\"]".into(), 0));
         assert_eq!(Array::parse("{}").elements.len() + Array::parse("").elements.len(), 0);

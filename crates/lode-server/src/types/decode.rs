@@ -31,7 +31,11 @@ fn array_of_text(kind: Kind, text: &str) -> Result<Value, Refusal> {
         return Err(Refusal::new(INVALID_TEXT, line));
     }
     let elements = Array::parse(text).elements.into_iter();
-    array(elements.map(|element| element.map(|text| of_text(kind, &text)).transpose()))
+    array(elements.map(|element| match element {
+        Value::Integer(number) => of_text(kind, &number.to_string()),
+        Value::Text(text) => of_text(kind, &text),
+        other => Ok(other),
+    }))
 }
 
 /// Returns an array in binary form: how many dimensions it has, if there is a NULL, and the type of
@@ -64,31 +68,24 @@ fn array_of_binary(bytes: &[u8]) -> Result<Value, Refusal> {
     for _ in 0..count {
         let size = number(&mut rest)?;
         let Ok(size) = usize::try_from(size) else {
-            elements.push(Ok(None));
+            elements.push(Ok(Value::Null));
             continue;
         };
         let (element, after) = rest.split_at_checked(size).ok_or_else(wrong)?;
         rest = after;
-        elements.push(of_binary(oid, element).map(Some));
+        elements.push(of_binary(oid, element));
     }
     if rest.is_empty() { array(elements.into_iter()) } else { Err(wrong()) }
 }
 
-/// Returns the array of values, of which NULLs are none, as SQLite has it.
-fn array(values: impl Iterator<Item = Result<Option<Value>, Refusal>>) -> Result<Value, Refusal> {
-    let element = |value| match value {
-        Value::Null => Ok(None),
-        Value::Integer(number) => Ok(Some(number.to_string())),
-        Value::Real(number) => Ok(Some(number.to_string())),
-        Value::Text(text) => Ok(Some(text)),
-        Value::Blob(_) => {
-            let line = "arrays of bytea are not supported as parameters; write IN ($1, $2)";
-            Err(Refusal::new(NOT_SUPPORTED, line))
-        }
-    };
-    let elements = values.map(|value| element(value?.unwrap_or(Value::Null)));
-    let elements = elements.collect::<Result<Vec<_>, _>>()?;
-    Ok(Value::Text(Array::text(elements.iter().map(Option::as_deref))))
+/// Returns the array of values as SQLite has it.
+fn array(values: impl Iterator<Item = Result<Value, Refusal>>) -> Result<Value, Refusal> {
+    let elements = values.collect::<Result<Vec<_>, _>>()?;
+    if elements.iter().any(|element| matches!(element, Value::Blob(_))) {
+        let line = "arrays of bytea are not supported as parameters; write IN ($1, $2)";
+        return Err(Refusal::new(NOT_SUPPORTED, line));
+    }
+    Ok(Value::Text(Array::text(&elements)))
 }
 
 /// Returns the value that a text means for a type.

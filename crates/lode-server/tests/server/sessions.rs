@@ -148,6 +148,9 @@ async fn arrays_are_parameters_beside_any_and_all() {
     assert_eq!(ids("id <> ALL ($1)", &vec![3_i64, 1]).await, [2]);
     assert_eq!(ids("id <> ALL ($1)", &Vec::<i64>::new()).await, [1, 2, 3]);
     assert_eq!(ids("id = SOME ($1)", &None::<Vec<i64>>).await, [0_i64; 0]);
+    assert_eq!(ids("id <> ALL ($1)", &None::<Vec<i64>>).await, [0_i64; 0]);
+    assert_eq!(ids("id <> ALL ($1)", &vec![Some(7_i64), None]).await, [0_i64; 0]);
+    assert_eq!(ids("lower(note) = ANY($1)", &vec!["7", "07"]).await, [1]);
     assert_eq!(ids("note = ANY($1)", &vec!["7", "a, \"b\"", ""]).await, [1, 2, 3]);
     assert_eq!(ids("celsius = ANY($1)", &vec![-2.25_f64, 1.5]).await, [1, 2]);
     assert_eq!(ids("ok = ANY($1)", &vec![true]).await, [1]);

@@ -281,8 +281,8 @@ mod tests {
             ),
             (
                 "x = ANY($1::int8[]) AND y <> ALL ($2)",
-                "x   IN (SELECT +value FROM json_each(array_json(?1))) AND y   NOT IN  \
-                 (SELECT +value FROM json_each(array_json(?2)))",
+                "x   IN (SELECT +value FROM json_each(array_json(ifnull(?1, '{NULL}')))) AND y   \
+                 NOT IN  (SELECT +value FROM json_each(array_json(ifnull(?2, '{NULL}'))))",
             ),
             ("SELECT 'x::int $1' -- $2::int", "SELECT 'x::int $1' -- $2::int"),
         ] {

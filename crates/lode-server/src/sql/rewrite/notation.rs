@@ -145,8 +145,9 @@ impl Edits {
             self.leave_out(at + 1..at + 3);
             self.replace(close, "");
         } else if !is(at + 2, "SELECT") {
-            self.replace(at + 1, "(SELECT +value FROM json_each(array_json(");
-            self.replace(close, ")))");
+            // Without an array, nobody knows.
+            self.replace(at + 1, "(SELECT +value FROM json_each(array_json(ifnull(");
+            self.replace(close, ", '{NULL}'))))");
         }
     }
 
